@@ -1,0 +1,45 @@
+# Every command sets itself up: Python 3.11+ and make are enough.
+PYTHON ?= python3
+BIN    := .venv/bin
+export PATRA_HOME   ?= .patra
+export DAGSTER_HOME ?= $(abspath $(PATRA_HOME))/dagster
+
+.PHONY: demo test check dev bench lock clean
+
+demo: .venv/ready          ## set up, harvest a local upstream through Dagster, show what happened
+	@$(BIN)/patra demo
+
+test: .venv/ready          ## every test; MySQL too when PATRA_TEST_MYSQL_URL is set or mysqld is found
+	@$(BIN)/pytest
+
+check: .venv/ready         ## format, lint, types, import contracts, file sizes, Dagster definitions
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/pytest -q -p no:cacheprovider patra_ingest_tests/test_architecture.py
+	@mkdir -p "$(DAGSTER_HOME)"
+	@$(BIN)/dagster definitions validate -w workspace.yaml --log-level warning
+
+dev: .venv/ready           ## Dagster's UI on http://127.0.0.1:3000
+	@mkdir -p "$(DAGSTER_HOME)" && cp -n dagster.yaml "$(DAGSTER_HOME)/" || true
+	@$(BIN)/patra init
+	@$(BIN)/dagster dev -w workspace.yaml -h 127.0.0.1
+
+bench: .venv/ready         ## measure; prints ratios, never fails for slowness
+	@$(BIN)/python -m bench
+
+.venv/ready: requirements.lock pyproject.toml
+	@echo "Setting up .venv (about a minute, once) …"
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: make PYTHON=python3.11 …")'
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch .venv/ready
+
+lock:                      ## pin every package anew (needs uv)
+	@(echo "# Every package, pinned. Made by: make lock"; uv pip compile pyproject.toml --extra dev \
+	  --universal --python-version 3.11 --no-header --generate-hashes --quiet) > requirements.lock
+
+clean:                     ## forget the environment and everything under .patra
+	@rm -rf .venv .patra
