@@ -1,0 +1,113 @@
+"""Every exception we raise, grouped by what the caller must do about it.
+
+IngestError
+├── PersonMustAct         a person must change something first; shown as one sentence, exit code 1
+│   ├── UnknownName           no such provenance, endpoint, plan, …
+│   ├── PackError             the pack cannot be read or does not fit the pack language
+│   ├── CompileError          the declaration cannot become a spec; no plan is created
+│   ├── PlanError             the trigger asks for something the spec does not allow
+│   ├── LedgerUnavailable     the database is not there, or refuses us
+│   ├── LedgerBusy            another process holds the ledger
+│   ├── LedgerMismatch        the ledger's schema is missing, older or newer than this code
+│   └── PortTaken             another program listens where we wanted to
+├── TransientError        L1: back off and send the same batch again
+│   └── Throttled             … and not before `retry_at`
+├── RequestRejected       L2: this batch is FAILED; sending it again cannot help
+├── BadRecord             L3: quarantine one item, keep the rest of the batch
+├── EndpointHalted        L4: stop the endpoint until a person resumes it
+├── SliceIncomplete       the slice ended without its completeness certificate; never SUCCEEDED
+└── LeaseLost             another worker owns the task now; write nothing more
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+
+class IngestError(Exception):
+    """Base of every error raised on purpose by this package."""
+
+
+class PersonMustAct(IngestError):
+    """Something only a person can mend: what happened, where, and the remedy."""
+
+    def __init__(self, what: str, remedy: str) -> None:
+        super().__init__(f"{what} {remedy}")
+        self.what = what
+        self.remedy = remedy
+
+
+class UnknownName(PersonMustAct):
+    """A name that the ledger or the Registry does not know."""
+
+
+class PackError(PersonMustAct):
+    """A pack file that cannot be read or does not fit the pack language."""
+
+
+class CompileError(PersonMustAct):
+    """A declaration that cannot become a spec; `problems` lists every reason."""
+
+    def __init__(self, where: str, problems: Sequence[str]) -> None:
+        listed = "; ".join(problems)
+        super().__init__(
+            f"{where} does not compile: {listed}.",
+            "Correct the pack and apply it again (patra registry apply FILE).",
+        )
+        self.problems = tuple(problems)
+
+
+class PlanError(PersonMustAct):
+    """A trigger that asks for something the spec does not allow."""
+
+
+class LedgerUnavailable(PersonMustAct):
+    """The database is not there, or refuses us."""
+
+
+class LedgerBusy(PersonMustAct):
+    """Another process holds the ledger longer than we are ready to wait."""
+
+
+class LedgerMismatch(PersonMustAct):
+    """The ledger's schema is missing, older or newer than this code."""
+
+
+class PortTaken(PersonMustAct):
+    """Another program listens where we wanted to."""
+
+
+class TransientError(IngestError):
+    """L1: the upstream may answer if the same request is sent later."""
+
+
+class Throttled(TransientError):
+    """L1: no request may leave before `retry_at`: the upstream said so, or our own budget does."""
+
+    def __init__(self, retry_at: datetime) -> None:
+        super().__init__(f"no request may leave before {retry_at.isoformat()}")
+        self.retry_at = retry_at
+
+
+class RequestRejected(IngestError):
+    """L2: the upstream refused this very request; the same request will be refused again."""
+
+
+class BadRecord(IngestError):
+    """L3: one item cannot be mapped; `path` says which field is to blame."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path = path
+        self.reason = reason
+
+
+class EndpointHalted(IngestError):
+    """L4: nothing this endpoint says can be trusted until a person has looked."""
+
+
+class SliceIncomplete(IngestError):
+    """The pages ended, but they do not add up to what the upstream promised."""
+
+
+class LeaseLost(IngestError):
+    """Another worker owns the task now: write nothing more for it."""
