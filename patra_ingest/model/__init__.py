@@ -1,0 +1,1 @@
+"""The values everything speaks of. Pure: no SQL, no HTTP, no clock, no settings."""

@@ -1,0 +1,75 @@
+"""Records as values, and the one rule that decides which version of a record wins."""
+
+from dataclasses import dataclass, fields
+from datetime import datetime
+from enum import StrEnum
+
+
+class ChangeRule(StrEnum):
+    """What makes an item that we already have an update."""
+
+    NEWER = "NEWER"  # a later update time; equal keeps
+    NEWER_OR_HASH = "NEWER_OR_HASH"  # … and on equal times another content hash
+    HASH = "HASH"  # the content hash alone: the source has no update time
+
+
+@dataclass(frozen=True)
+class NewRecord:
+    """One mapped item, ready to be stored."""
+
+    provider_id: str
+    source_updated_at: datetime | None
+    content_hash: str
+    is_deleted: bool
+    fields_json: str
+    payload: str
+
+
+@dataclass(frozen=True)
+class BadItem:
+    """One item that could not be mapped: where it stood, what was wrong, and a redacted sample."""
+
+    item_no: int
+    provider_id: str | None
+    path: str
+    reason: str
+    fragment: str
+
+
+@dataclass(frozen=True)
+class Known:
+    """What decides whether a new version replaces the one we have."""
+
+    source_updated_at: datetime | None
+    content_hash: str
+    is_deleted: bool
+
+
+@dataclass(frozen=True)
+class ChangeCounts:
+    """What became of the records of a batch; together they are all of them."""
+
+    inserted: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    stale: int = 0
+    deleted: int = 0
+
+    def total(self) -> int:
+        """Return how many records these counts account for."""
+        return sum(getattr(self, field.name) for field in fields(self))
+
+
+def change_of(known: Known | None, new: NewRecord, rule: ChangeRule) -> str:
+    """Name what `new` does to `known`: inserted, updated, unchanged, stale or deleted."""
+    if known is None:
+        return "deleted" if new.is_deleted else "inserted"
+    old_time, new_time = known.source_updated_at, new.source_updated_at
+    if rule != ChangeRule.HASH and old_time and new_time and old_time != new_time:
+        if new_time < old_time:
+            return "stale"
+    elif known.is_deleted == new.is_deleted:
+        equal_keeps = rule == ChangeRule.NEWER and old_time is not None and old_time == new_time
+        if equal_keeps or known.content_hash == new.content_hash:
+            return "unchanged"
+    return "deleted" if new.is_deleted and not known.is_deleted else "updated"

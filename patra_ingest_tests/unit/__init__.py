@@ -1,0 +1,1 @@
+"""Examples of the pure modules, one file per module."""
