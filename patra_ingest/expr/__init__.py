@@ -1,0 +1,1 @@
+"""Paths into responses and `${…}` templates for requests. Pure, and closed to the outside."""

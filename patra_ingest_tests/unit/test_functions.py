@@ -1,0 +1,130 @@
+from datetime import UTC, datetime
+from decimal import Decimal
+from enum import IntEnum
+
+import pytest
+
+from patra_ingest.expr.functions import FUNCTIONS, to_text
+from patra_ingest.model.codes import Operation
+
+NOON = datetime(2026, 3, 9, 12, 30, 45, 678901, tzinfo=UTC)
+# In New York, 8 March 2026 has 23 hours: this is the midnight after it.
+MIDNIGHT = datetime(2026, 3, 9, 4, tzinfo=UTC)
+
+
+class Two(IntEnum):
+    TWO = 2
+
+
+def call(chain, value):
+    """Apply `name:argument` steps the way a template does."""
+    for step in chain.split(" > "):
+        name, _, argument = step.partition(":")
+        value = FUNCTIONS[name].make(*([argument] if argument else []))(value)
+    return value
+
+
+@pytest.mark.parametrize(
+    ("chain", "value", "expected"),
+    [
+        ("iso", NOON, "2026-03-09T12:30:45Z"),
+        ("iso", "2026-03-09T13:30:45+01:00", "2026-03-09T12:30:45Z"),
+        ("iso", "2026-03-09", "2026-03-09T00:00:00Z"),
+        ("isoSeconds", NOON, "2026-03-09T12:30:45"),
+        ("date", NOON, "2026-03-09"),
+        ("format:yyyy/MM/dd", NOON, "2026/03/09"),
+        ("format:yyyyMMddHHmm", NOON, "202603091230"),
+        ("format:yyyy-MM-ddTHH:mm:ssZ", NOON, "2026-03-09T12:30:45Z"),
+        ("format:dd. MM., (HH)", NOON, "09. 03., (12)"),
+        ("minus:1d > iso", NOON, "2026-03-08T12:30:45Z"),
+        ("plus:PT90M > iso", NOON, "2026-03-09T14:00:45Z"),
+        ("minus:100ms > iso", datetime(2026, 1, 1, tzinfo=UTC), "2025-12-31T23:59:59Z"),
+        ("zone:America/New_York > format:yyyy-MM-dd HH", MIDNIGHT, "2026-03-09 00"),
+        ("zone:America/New_York > minus:1d > format:yyyy-MM-dd HH", MIDNIGHT, "2026-03-08 00"),
+        ("zone:America/New_York > minus:1s > date", MIDNIGHT, "2026-03-08"),
+        ("zone:America/New_York > plus:24h > iso", MIDNIGHT, "2026-03-10T04:00:00Z"),
+        ("zone:America/New_York > iso", MIDNIGHT, "2026-03-09T04:00:00Z"),
+        ("lower", "DOI", "doi"),
+        ("upper", "doi", "DOI"),
+        ("trim", "  a b \n", "a b"),
+        ("join", [1, "a", True], "1,a,true"),
+        ("join: OR ", ["a", "b"], "a OR b"),
+        ("join", [], ""),
+        ("quote", 'say "a\\b"', '"say \\"a\\\\b\\""'),
+        ("default:*", None, "*"),
+        ("default:*", "", ""),
+        ("default:*", 0, 0),
+    ],
+)
+def test_a_function_turns_a_value_into_another(chain, value, expected):
+    assert call(chain, value) == expected
+
+
+def test_coalesce_takes_the_first_value_that_is_there():
+    assert FUNCTIONS["coalesce"].make(None, "b", "c")(None) == "b"
+    assert FUNCTIONS["coalesce"].make("b")("a") == "a"
+    assert FUNCTIONS["coalesce"].make(None)(None) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "argument", "reason"),
+    [
+        pytest.param("format", "YYYY-MM-dd", "'Y' at 0", id="another language's year"),
+        pytest.param("format", "yyyy-MM-DD", "'D' at 8", id="another language's day"),
+        pytest.param("format", "%Y", "'Y' at 1", id="strftime"),
+        pytest.param("zone", "Mars/Olympus", "no time zone 'Mars/Olympus'", id="no such zone"),
+        pytest.param("zone", "../../etc/passwd", "no time zone", id="a path is no zone"),
+        pytest.param("zone", "/etc/localtime", "no time zone", id="nor an absolute one"),
+        pytest.param("zone", "America", "no time zone", id="a folder of zones"),
+        pytest.param("zone", "", "no time zone", id="no name"),
+        pytest.param("minus", "1 month", "not a duration", id="no fixed length"),
+        pytest.param("plus", "-1d", "not a duration", id="a sign"),
+    ],
+)
+def test_a_wrong_argument_is_found_before_any_value_is_seen(name, argument, reason):
+    with pytest.raises(ValueError, match=reason):
+        FUNCTIONS[name].make(argument)
+
+
+@pytest.mark.parametrize(
+    ("chain", "value"),
+    [
+        ("iso", 20260309),
+        ("iso", NOON.replace(tzinfo=None)),
+        ("date", "yesterday"),
+        ("date", ["2026-03-09"]),
+        ("lower", 5),
+        ("trim", NOON),
+        ("quote", None),
+        ("join", "abc"),
+        ("join", {"a": 1}),
+        ("join", [["nested"]]),
+        ("join", [None]),
+    ],
+)
+def test_a_value_of_the_wrong_type_is_refused(chain, value):
+    with pytest.raises(ValueError, match=r"\w"):
+        call(chain, value)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("a", "a"),
+        (Operation.HARVEST, "HARVEST"),
+        (True, "true"),
+        (12, "12"),
+        (Two.TWO, "2"),
+        (0.5, "0.5"),
+        (Decimal("1E+3"), "1000"),
+        (NOON, "2026-03-09T12:30:45.678901Z"),
+    ],
+)
+def test_a_single_value_is_written_as_a_request_carries_it(value, text):
+    assert to_text(value) == text
+
+
+@pytest.mark.parametrize("value", [[], {}, None, b"a", object(), float("nan"), float("inf")])
+def test_what_is_not_a_single_value_is_not_written(value):
+    with pytest.raises(ValueError, match="not one value"):
+        to_text(value)
