@@ -1,0 +1,219 @@
+"""The connection to the ledger, the same for SQLite and MySQL.
+
+`Db.write()` is one transaction: it commits when the block ends well and rolls back otherwise.
+Instants travel as UTC text with microseconds, which both engines store, compare and index alike.
+"""
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import orjson
+from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+
+from patra_ingest.clock import Clock, SystemClock
+from patra_ingest.errors import LedgerBusy, LedgerUnavailable, PersonMustAct
+
+Dialect = Literal["sqlite", "mysql"]
+Row = Mapping[str, Any]
+
+# SQLite: SQLITE_BUSY, SQLITE_LOCKED; MySQL: lock wait timeout, deadlock.
+_BUSY = ("database is locked", "database table is locked", "(1205,", "(1213,")
+_MISSING = "no such table", "(1146,"
+
+
+@dataclass(frozen=True)
+class Db:
+    """One ledger. Connections are pooled; each thread takes its own for the length of a block."""
+
+    engine: Engine
+    dialect: Dialect
+    shown: str  # the URL without its password, for messages
+    # SQLite has one writer: threads of this process take turns here, in order, instead of polling.
+    turn: AbstractContextManager[Any] = field(default_factory=nullcontext, repr=False)
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """Open a transaction that writes; on SQLite it holds the write lock from its start."""
+        with self._translated(), self.turn, self.engine.connect() as connection:
+            if self.dialect == "sqlite":
+                connection = connection.execution_options(begin="IMMEDIATE")
+            with connection.begin():
+                yield connection
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """Open a transaction that only reads, on one consistent view of the ledger."""
+        with self._translated(), self.engine.connect() as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except DBAPIError as error:
+            explained = self._explain(error)
+            if explained is None:
+                raise
+            raise explained from error
+
+    def _explain(self, error: DBAPIError) -> PersonMustAct | None:
+        seen = str(error.orig)
+        if any(mark in seen for mark in _BUSY):
+            return LedgerBusy(
+                f"The ledger {self.shown} is locked by another process ({seen}).",
+                "Wait for that process or stop it, then repeat the command.",
+            )
+        if any(mark in seen for mark in _MISSING):
+            return LedgerUnavailable(
+                f"The ledger {self.shown} has no tables yet ({seen}).",
+                "Create them with `patra init`.",
+            )
+        if error.connection_invalidated or _cannot_connect(seen):
+            return LedgerUnavailable(
+                f"The ledger {self.shown} cannot be reached ({seen}).",
+                "Check PATRA_DB_URL and that the database is running.",
+            )
+        return None
+
+    def now(self, tx: Connection) -> datetime:
+        """Return the database's clock, which all workers share."""
+        asked = "SELECT UTC_TIMESTAMP(6)" if self.dialect == "mysql" else "SELECT patra_now()"
+        return read_instant(tx.execute(text(asked)).scalar_one())
+
+    def close(self) -> None:
+        """Close every pooled connection."""
+        self.engine.dispose()
+
+
+def _cannot_connect(seen: str) -> bool:
+    marks = ("unable to open database", "(2003,", "(2002,", "(2006,", "(2013,", "(1045,", "(1049,")
+    return any(mark in seen for mark in marks)
+
+
+def open_db(url: str, timeout_seconds: float = 30.0, clock: Clock | None = None) -> Db:
+    """Return the ledger at `url` without connecting yet; `clock` is SQLite's database clock."""
+    try:
+        parsed = make_url(url)
+        dialect = parsed.get_backend_name()
+        if dialect == "sqlite":
+            engine = _sqlite_engine(parsed, timeout_seconds, clock or SystemClock())
+        elif dialect == "mysql":
+            engine = _mysql_engine(parsed, timeout_seconds)
+        else:
+            raise ArgumentError(f"{dialect} is not supported")
+    except (ArgumentError, NoSuchModuleError) as error:
+        raise LedgerUnavailable(
+            f"PATRA_DB_URL is not a ledger address ({error}).",
+            "Use sqlite:///FILE or mysql+pymysql://USER:PASSWORD@HOST/DATABASE.",
+        ) from error
+    shown = parsed.render_as_string(hide_password=True)
+    if dialect == "mysql":
+        return Db(engine, "mysql", shown)
+    return Db(engine, "sqlite", shown, threading.Lock())
+
+
+def _sqlite_engine(url: URL, timeout_seconds: float, clock: Clock) -> Engine:
+    if url.database and url.database != ":memory:":
+        Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+    engine = create_engine(url, connect_args={"timeout": timeout_seconds})
+
+    @event.listens_for(engine, "connect")
+    def _prepare(dbapi: Any, _record: object) -> None:
+        dbapi.isolation_level = None  # we say BEGIN ourselves, see _begin
+        # SQLite runs in this process and has no clock with microseconds: it is lent ours.
+        dbapi.create_function("patra_now", 0, lambda: instant_text(clock.now()))
+        for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=OFF"):
+            dbapi.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        # A read transaction that later wants to write fails at once under WAL, without waiting:
+        # whoever is going to write therefore says so at the beginning.
+        mode = connection.get_execution_options().get("begin", "DEFERRED")
+        connection.exec_driver_sql(f"BEGIN {mode}")
+
+    return engine
+
+
+def _mysql_engine(url: URL, timeout_seconds: float) -> Engine:
+    if url.drivername == "mysql":
+        url = url.set(drivername="mysql+pymysql")
+    engine = create_engine(
+        url,
+        # REPEATABLE READ locks the gaps a claim merely scans and blocks the planner's inserts.
+        isolation_level="READ COMMITTED",
+        pool_pre_ping=True,
+        pool_size=10,
+        max_overflow=20,
+        pool_recycle=1800,
+    )
+
+    @event.listens_for(engine, "connect")
+    def _prepare(dbapi: Any, _record: object) -> None:
+        with dbapi.cursor() as cursor:
+            cursor.execute("SET SESSION time_zone = '+00:00'")
+            cursor.execute(
+                "SET SESSION innodb_lock_wait_timeout = %s", (max(1, round(timeout_seconds)),)
+            )
+
+    return engine
+
+
+def instant_text(instant: datetime) -> str:
+    """Write an instant as both engines keep it: UTC, microseconds, sortable as text."""
+    if instant.tzinfo is None:
+        raise ValueError(f"{instant!r} has no time zone; the ledger keeps UTC only")
+    return instant.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f").rjust(26, "0")
+
+
+def read_instant(value: datetime | str) -> datetime:
+    """Read an instant from either engine; always UTC."""
+    parsed = datetime.fromisoformat(value) if isinstance(value, str) else value
+    return parsed.replace(tzinfo=UTC)
+
+
+def find_instant(value: datetime | str | None) -> datetime | None:
+    """Read an instant that may be absent."""
+    return None if value is None else read_instant(value)
+
+
+def json_text(value: object) -> str:
+    """Write a JSON column; datetimes inside become UTC text."""
+    return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
+
+
+def read_json(value: str | bytes | None) -> Any:
+    """Read a JSON column of either engine; None stays None."""
+    return None if value is None else orjson.loads(value)
+
+
+def insert(tx: Connection, table: str, row: Row) -> int:
+    """Insert one row and return its id."""
+    result = tx.execute(text(_insert_sql(table, list(row))), dict(row))
+    return int(result.lastrowid)
+
+
+def insert_missing(tx: Connection, table: str, rows: Sequence[Row]) -> None:
+    """Insert `rows`, leaving alone those whose unique key is already there."""
+    if not rows:
+        return
+    # Not INSERT IGNORE: on MySQL that would also swallow truncated and invalid values.
+    tail = (
+        " ON DUPLICATE KEY UPDATE id = id"
+        if tx.dialect.name == "mysql"
+        else " ON CONFLICT DO NOTHING"
+    )
+    tx.execute(text(_insert_sql(table, list(rows[0])) + tail), [dict(row) for row in rows])
+
+
+def _insert_sql(table: str, columns: Sequence[str]) -> str:
+    names = ", ".join(columns)
+    values = ", ".join(f":{column}" for column in columns)
+    return f"INSERT INTO {table} ({names}) VALUES ({values})"
