@@ -1,0 +1,1 @@
+"""A declaration becomes a checked, frozen spec snapshot; a snapshot becomes a localized spec."""

@@ -1,0 +1,131 @@
+"""Valid by default, one keyword per difference."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from patra_ingest.model.codes import Operation
+from patra_ingest.model.records import NewRecord
+from patra_ingest.model.window import Window
+from patra_ingest.planner.plan import Trigger
+from patra_ingest.planner.windowing import Asked
+from patra_ingest.registry.pack import Pack, parse_pack
+from patra_ingest.spec.compile import compile_spec
+from patra_ingest.spec.declaration import GROUPS, Declaration, Layer, Overrides
+from patra_ingest.spec.snapshot import SpecSnapshot
+from patra_ingest.transport.messages import Response
+
+START = datetime(2025, 9, 1, tzinfo=UTC)
+NOON = datetime(2025, 9, 20, 12, tzinfo=UTC)
+DAY = timedelta(days=1)
+
+_DECLARED: Mapping[str, Mapping[str, Any]] = {
+    "request": {
+        "base_url": "https://api.example.org",
+        "path": "/works",
+        "query": {"from": "${window.from|iso}", "cursor": "${page.token}"},
+    },
+    "paging": {
+        "type": "TOKEN",
+        "page_size": 50,
+        "next_token_path": "$.next",
+        "total_path": "$.total",
+        "stop": ["NO_TOKEN", "EMPTY_PAGE"],
+    },
+    "window": {"zone": "UTC"},
+    "response": {"items_path": "$.items", "id_path": "$.id", "updated_at_path": "$.updated"},
+    "mapping": {"fields": [{"name": "title", "path": "$.title", "required": True}]},
+    "rate": {"key": "example"},
+}
+
+
+def day(number: int) -> datetime:
+    """Return the midnight `number` days after the first of September 2025."""
+    return START + number * DAY
+
+
+def days(first: int, past: int) -> Window:
+    """Return the window of the days `[first, past)`."""
+    return Window(day(first), day(past))
+
+
+def a_declaration(**groups: Mapping[str, Any]) -> Declaration:
+    """Return a declaration that compiles; a group's values replace the valid ones, None drops."""
+    values = {name: {**_DECLARED.get(name, {}), **groups.get(name, {})} for name in GROUPS}
+    return Declaration("example", "works", Operation.HARVEST, (Layer("endpoint works", values),))
+
+
+def a_spec(**groups: Mapping[str, Any]) -> SpecSnapshot:
+    """Return a compiled spec; a group's values are laid over the valid ones."""
+    return compile_spec(a_declaration(**groups), Overrides()).spec
+
+
+def an_item(name: object = "a", updated: object = "2025-09-02T10:00:00Z", **more: Any) -> Any:
+    """Return an item that `a_spec` can map."""
+    return {"id": name, "updated": updated, "title": f"On {name}", **more}
+
+
+def a_record(name: str = "a", updated: datetime | None = NOON, content: str = "1") -> NewRecord:
+    """Return a mapped record; `content` stands for all it says."""
+    return NewRecord(name, updated, content * 64, False, '{"title": "x"}', '{"id": "x"}')
+
+
+def a_response(body: bytes = b"{}", status: int = 200, **headers: str) -> Response:
+    """Return an answer of the upstream; `retry_after` is the header retry-after."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Response(status, named, body, 0.1, "https://api.example.org/works", NOON)
+
+
+def a_trigger(endpoint: str | None = "works", start: Any = None, end: Any = None, **more: Any):
+    """Return a trigger for the source of `a_pack`."""
+    overrides = Overrides(more.pop("values", {}), more.pop("params", {}))
+    return Trigger("example", endpoint, asked=Asked(start, end), overrides=overrides, **more)
+
+
+def pack_text(url: str = "http://127.0.0.1:9", **endpoints: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a pack file holds: `works` pages by offset, one slice a day, one day of lag."""
+    return {
+        "provenance": {"code": "example", "name": "Example", "base_url": url},
+        "http": {"allow_insecure_http": True},
+        "rate": {"key": "example", "per_second": 1000, "burst": 100},
+        "retry": {"max_attempts": 2, "initial_delay": "1ms"},
+        "endpoints": endpoints or {"works": an_endpoint()},
+    }
+
+
+def an_endpoint(**differences: Any) -> dict[str, Any]:
+    """Return an endpoint of a pack; a part is laid over the valid one."""
+    endpoint: dict[str, Any] = {
+        "request": {
+            "path": "/works",
+            "query": {"from": "${window.from|iso}", "offset": "${page.offset}"},
+        },
+        "paging": {
+            "type": "OFFSET",
+            "page_size": 10,
+            "total": "$.total",
+            "stop": ["EMPTY_PAGE", "SHORT_PAGE"],
+        },
+        "window": {"safety_lag": "1d", "max_span": "1d"},
+        "response": {"items": "$.items", "id": "$.id", "updated_at": "$.updated"},
+        "changed": "NEWER_OR_HASH",
+        "fields": {"title": {"path": "$.title", "required": True}},
+    }
+    for part, values in differences.items():
+        known = endpoint.get(part)
+        endpoint[part] = {**known, **values} if isinstance(known, dict) else values
+    return endpoint
+
+
+def by_token(**differences: Any) -> dict[str, Any]:
+    """Return an endpoint that pages by token; `works` of the same upstream otherwise."""
+    query = {"from": "${window.from|iso}", "token": "${page.token}"}
+    paging = {"type": "TOKEN", "next_token": "$.next", "stop": ["NO_TOKEN"]}
+    return an_endpoint(
+        request={"query": query}, paging={**paging, **differences.pop("paging", {})}, **differences
+    )
+
+
+def a_pack(url: str = "http://127.0.0.1:9", **endpoints: Mapping[str, Any]) -> Pack:
+    """Return the pack of `pack_text`, read."""
+    return parse_pack(pack_text(url, **endpoints), "the test's pack")

@@ -1,0 +1,80 @@
+"""What a spec asks for one slice."""
+
+from datetime import timedelta
+
+import pytest
+
+from patra_ingest.model import keys
+from patra_ingest.model.codes import Operation
+from patra_ingest.planner.derivation import new_slice
+from patra_ingest.spec.localize import localize, query_window, window_variables
+from patra_ingest.spec.slice_spec import time_slice, window_of
+from patra_ingest_tests.builders import a_spec, day, days
+
+DAYS = days(3, 5)
+SECOND, DAY = timedelta(seconds=1), timedelta(days=1)
+
+
+@pytest.mark.parametrize(
+    ("window", "start", "last"),
+    [
+        pytest.param({}, day(3), day(5) - SECOND, id="the last second inside"),
+        pytest.param({"granularity": "DAY"}, day(3), day(4), id="the last day inside"),
+        pytest.param({"upper_bound": "EXCLUSIVE"}, day(3), day(5), id="an end that is left out"),
+        pytest.param({"overlap": 3600}, day(3) - 3600 * SECOND, day(5) - SECOND, id="overlap"),
+    ],
+)
+def test_the_bounds_of_a_request(window, start, last):
+    variables = window_variables(a_spec(window=window).window, DAYS)
+
+    assert variables == {"from": start, "to": day(5), "last": last}
+
+
+def test_the_last_moment_is_never_before_the_first():
+    short = a_spec(window={"granularity": "DAY"}).window
+    hour = days(3, 4).split(timedelta(hours=1)).__next__()
+
+    assert window_variables(short, hour)["last"] == day(3)
+
+
+def test_the_overlap_widens_the_question_and_not_the_slice():
+    spec = a_spec(window={"overlap": 86_400})
+
+    assert query_window(spec.window, DAYS) == days(2, 5)
+    assert new_slice(spec, Operation.HARVEST, 0, DAYS).window == DAYS
+
+
+def test_a_slice_spec_leads_back_to_its_window():
+    assert window_of(time_slice(a_spec(), DAYS, 3)) == DAYS
+
+
+def hash_of(spec, window=DAYS):
+    return keys.expr_hash(localize(spec, time_slice(spec, window, 3)))
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        {"paging": {"page_size": 51}},
+        {"response": {"items_path": "$.other"}},
+        {"mapping": {"fields": []}},
+        {"window": {"overlap": 60}},
+        {"request": {"path": "/other"}},
+    ],
+    ids=lambda groups: next(iter(groups)),
+)
+def test_a_change_of_what_is_asked_or_how_it_is_read_changes_the_hash(groups):
+    assert hash_of(a_spec(**groups)) != hash_of(a_spec())
+
+
+def test_another_window_another_hash_another_speed_the_same():
+    assert hash_of(a_spec(), days(3, 6)) != hash_of(a_spec())
+    assert hash_of(a_spec(rate={"per_second": 99}, retry={"max_attempts": 9})) == hash_of(a_spec())
+
+
+def test_the_same_slice_has_the_same_signature_in_every_plan():
+    first = new_slice(a_spec(), Operation.HARVEST, 0, DAYS)
+    again = new_slice(a_spec(), Operation.HARVEST, 7, DAYS)
+    other = new_slice(a_spec(), Operation.UPDATE, 0, DAYS)
+
+    assert first.signature == again.signature != other.signature

@@ -1,0 +1,147 @@
+"""The pack language: what it accepts, and how it says no."""
+
+from datetime import timedelta
+
+import pytest
+import yaml
+
+from patra_ingest.errors import PackError
+from patra_ingest.packs import builtin_packs
+from patra_ingest.registry.pack import parse_pack, read_pack
+from patra_ingest_tests.builders import an_endpoint, pack_text
+
+
+def parsed(**parts):
+    return parse_pack({**pack_text(), **parts}, "works.yaml")
+
+
+def refusal(**parts):
+    with pytest.raises(PackError) as caught:
+        parsed(**parts)
+    return str(caught.value)
+
+
+def with_endpoint(**differences):
+    return {"endpoints": {"works": an_endpoint(**differences)}}
+
+
+def test_the_pack_of_the_tests_is_valid():
+    assert parsed().endpoints["works"].window.max_span == timedelta(days=1)
+
+
+@pytest.mark.parametrize("path", builtin_packs(), ids=lambda path: path.stem)
+def test_the_packs_that_come_with_us_can_be_read(path):
+    assert read_pack(path).provenance.code == path.stem
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        pytest.param(
+            {"rate": {"key": "x", "per_secnd": 1, "per_second": 1}},
+            "rate.per_secnd is not a known key, did you mean per_second?",
+            id="a slip of the pen",
+        ),
+        pytest.param(
+            with_endpoint(windows={"max_span": "1d"}),
+            "endpoints.works.windows is not a known key, did you mean window?",
+            id="a slip deep inside",
+        ),
+        pytest.param({"zzz": 1}, "zzz is not a known key.", id="nothing like it"),
+        pytest.param({"rate": {"key": "x"}}, "rate.per_second: Field required", id="missing"),
+        pytest.param({"endpoints": {}}, "endpoints: Dictionary should have at least 1", id="none"),
+        pytest.param(
+            {"provenance": {"code": "Big Name", "name": "n", "base_url": "u"}},
+            "provenance.code: String should match pattern",
+            id="a code that is no name",
+        ),
+        pytest.param(
+            with_endpoint(paging={"type": "GUESS"}),
+            "endpoints.works.paging.type: Input should be 'OFFSET' or 'TOKEN'",
+            id="an unknown kind of paging",
+        ),
+        pytest.param(
+            with_endpoint(paging={"stop": ["TIRED"]}),
+            "endpoints.works.paging.stop.0: Input should be 'NO_TOKEN'",
+            id="an unknown rule",
+        ),
+        pytest.param(
+            with_endpoint(window={"max_span": "1 month"}),
+            "'1 month' is not a duration; write 1d, 36h",
+            id="a duration without a length",
+        ),
+        pytest.param(
+            with_endpoint(window={"initial_from": "last year"}),
+            "'last year' is not an instant",
+            id="no instant",
+        ),
+        pytest.param(
+            with_endpoint(operations=["BACKFILL"]),
+            "endpoints.works.operations.0",
+            id="an operation nobody can do yet",
+        ),
+    ],
+)
+def test_the_refusal_says_where_and_what(parts, said):
+    message = refusal(**parts)
+
+    assert message.startswith("works.yaml")
+    assert said in message
+
+
+def test_all_mistakes_are_said_at_once():
+    message = refusal(rate={"key": "x", "per_secnd": 1}, retry={"attempts": 3}, zzz=1)
+
+    assert message.count("is not a known key") == 3
+
+
+@pytest.mark.parametrize("content", ["", "- a\n- b\n", "just text", "7"])
+def test_a_file_that_holds_no_mapping_is_refused(tmp_path, content):
+    file = tmp_path / "pack.yaml"
+    file.write_text(content)
+
+    with pytest.raises(PackError, match=r"holds no mapping. A pack starts with `provenance:`"):
+        read_pack(file)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"a: [1, 2",
+        b"a: b: c",
+        b"\xff\xfe\x00",
+        b"a: &x\n b: *y",
+        b"a: !!python/object:os.system {}",
+    ],
+    ids=["cut off", "two colons", "no text", "unknown anchor", "a trap"],
+)
+def test_a_file_that_is_no_yaml_is_refused_in_one_line(tmp_path, content):
+    file = tmp_path / "pack.yaml"
+    file.write_bytes(content)
+
+    with pytest.raises(PackError, match=r"pack.yaml is not valid YAML \(.+\). Correct") as caught:
+        read_pack(file)
+
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_not_there_or_a_folder_is_refused(tmp_path):
+    for path in (tmp_path / "none.yaml", tmp_path):
+        with pytest.raises(PackError, match=r"cannot be read \(.+\)\. Check the path"):
+            read_pack(path)
+
+
+def test_a_file_that_is_far_too_large_is_not_even_read(tmp_path):
+    file = tmp_path / "pack.yaml"
+    file.write_text("# " + "x" * 1_000_001)
+
+    with pytest.raises(PackError, match="is larger than 1000000 bytes"):
+        read_pack(file)
+
+
+def test_a_pack_may_be_written_with_anchors(tmp_path):
+    file = tmp_path / "pack.yaml"
+    text = yaml.safe_dump(pack_text(), sort_keys=False).replace("window:", "window: &w")
+    file.write_text(text)
+
+    assert read_pack(file) == parsed()
