@@ -1,0 +1,1 @@
+"""What the upstream really answered: response bodies, kept by content."""

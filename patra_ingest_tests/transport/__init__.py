@@ -1,0 +1,1 @@
+"""The transport against a real HTTP server on the loopback."""
