@@ -1,0 +1,283 @@
+"""The `ing_task` table: the queue between the planner and the executor.
+
+`lease_owner` is new with every claim, so it is also the fencing token: whoever is not the owner any
+more writes nothing. No function here commits: the caller owns the transaction.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, text
+
+from patra_ingest.errors import LeaseLost
+from patra_ingest.ledger.db import insert_missing, instant_text, json_text
+from patra_ingest.model.codes import Operation, TaskStatus
+from patra_ingest.model.lifecycle import ensure_transition
+from patra_ingest.model.lineage import PlanId, ScheduleInstanceId, SliceId, TaskId
+
+
+@dataclass(frozen=True)
+class Lease:
+    """The right of `owner` to write for one task until `until`."""
+
+    task_id: TaskId
+    slice_id: SliceId
+    plan_id: PlanId
+    schedule_instance_id: ScheduleInstanceId
+    owner: str
+    until: datetime
+
+
+@dataclass(frozen=True)
+class TaskFilter:
+    """Which tasks a worker takes; the default is all of them."""
+
+    plan_id: PlanId | None = None
+    first_task: TaskId | None = None
+    last_task: TaskId | None = None
+    provenance: str | None = None
+    endpoint: str | None = None
+    operation: Operation | None = None
+
+    def sql(self) -> tuple[str, dict[str, Any]]:
+        """Return the extra conditions and their values."""
+        parts: Iterable[tuple[str, Any]] = (
+            ("t.plan_id = :plan_id", self.plan_id),
+            ("t.id >= :first_task", self.first_task),
+            ("t.id <= :last_task", self.last_task),
+            ("t.provenance_code = :provenance", self.provenance),
+            ("t.endpoint_name = :endpoint", self.endpoint),
+            ("t.operation_code = :operation", self.operation and self.operation.value),
+        )
+        used = [(condition, value) for condition, value in parts if value is not None]
+        values = {condition.rpartition(":")[2]: value for condition, value in used}
+        return "".join(f" AND {condition}" for condition, _ in used), values
+
+
+EVERY_TASK = TaskFilter()
+
+
+def ensure_tasks(tx: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Queue the tasks that are missing; one task per slice, one per idempotent key."""
+    stored = [{**row, "params": json_text(row["params"])} for row in rows]
+    insert_missing(tx, "ing_task", stored)
+
+
+_NOT_HELD = """
+    NOT EXISTS (SELECT 1 FROM ing_hold h
+                 WHERE h.provenance_code = t.provenance_code AND h.resumed_at IS NULL
+                   AND (h.endpoint_name IS NULL OR h.endpoint_name = t.endpoint_name))
+"""
+
+_DUE = """
+    SELECT t.id, t.slice_id, t.plan_id, t.schedule_instance_id FROM ing_task t
+     WHERE t.status_code = 'QUEUED' AND (t.scheduled_at IS NULL OR t.scheduled_at <= :now)
+       AND {not_held} {conditions}
+     ORDER BY t.priority, t.scheduled_at, t.id
+     LIMIT :limit
+"""
+
+_TAKE = text("""
+    UPDATE ing_task
+       SET status_code = 'DISPATCHED', lease_owner = :owner, leased_until = :until,
+           lease_count = lease_count + 1, last_heartbeat_at = :now, updated_at = :now
+     WHERE id IN :ids AND status_code = 'QUEUED'
+""").bindparams(bindparam("ids", expanding=True))
+
+
+def lease_tasks(
+    tx: Connection,
+    owner: str,
+    limit: int,
+    now: datetime,
+    term: timedelta,
+    wanted: TaskFilter = EVERY_TASK,
+) -> list[Lease]:
+    """Lease up to `limit` due tasks that nobody holds, most urgent first."""
+    conditions, values = wanted.sql()
+    query = _DUE.format(not_held=_NOT_HELD, conditions=conditions)
+    if tx.dialect.name == "mysql":
+        query += " FOR UPDATE OF t SKIP LOCKED"
+    found = tx.execute(text(query), {"now": instant_text(now), "limit": limit, **values}).all()
+    if not found:
+        return []
+    until = now + term
+    tx.execute(
+        _TAKE,
+        {
+            "ids": [row.id for row in found],
+            "owner": owner,
+            "until": instant_text(until),
+            "now": instant_text(now),
+        },
+    )
+    return [
+        Lease(
+            TaskId(row.id),
+            SliceId(row.slice_id),
+            PlanId(row.plan_id),
+            ScheduleInstanceId(row.schedule_instance_id),
+            owner,
+            until,
+        )
+        for row in found
+    ]
+
+
+_EXPIRED = """
+    SELECT id, slice_id FROM ing_task
+     WHERE status_code IN ('DISPATCHED', 'EXECUTING') AND leased_until < :now
+"""
+
+_REQUEUE = text("""
+    UPDATE ing_task
+       SET status_code = 'QUEUED', lease_owner = NULL, leased_until = NULL,
+           last_error_code = 'LEASE_LOST', updated_at = :now
+     WHERE id IN :ids AND status_code IN ('DISPATCHED', 'EXECUTING') AND leased_until < :now
+""").bindparams(bindparam("ids", expanding=True))
+
+
+def requeue_expired(tx: Connection, now: datetime) -> list[tuple[TaskId, SliceId]]:
+    """Return the tasks of silent workers to the queue; lease expiry alone frees a task."""
+    query = _EXPIRED + (" FOR UPDATE SKIP LOCKED" if tx.dialect.name == "mysql" else "")
+    found = tx.execute(text(query), {"now": instant_text(now)}).all()
+    if found:
+        tx.execute(_REQUEUE, {"ids": [row.id for row in found], "now": instant_text(now)})
+    return [(TaskId(row.id), SliceId(row.slice_id)) for row in found]
+
+
+_HOLD_ON = text("""
+    UPDATE ing_task SET last_heartbeat_at = :now
+     WHERE id = :id AND lease_owner = :owner AND status_code IN ('DISPATCHED', 'EXECUTING')
+""")
+
+
+def require_lease(tx: Connection, lease: Lease, now: datetime) -> None:
+    """Raise LeaseLost unless this very claim still owns the task.
+
+    The row stays locked until the transaction ends, so the task cannot change hands in between.
+    """
+    values = {"id": lease.task_id, "owner": lease.owner, "now": instant_text(now)}
+    if tx.execute(_HOLD_ON, values).rowcount != 1:
+        raise LeaseLost(f"task {lease.task_id} is no longer leased by {lease.owner}")
+
+
+_RENEW = text("""
+    UPDATE ing_task
+       SET leased_until = :until, lease_count = lease_count + 1, last_heartbeat_at = :now
+     WHERE id = :id AND lease_owner = :owner AND status_code IN ('DISPATCHED', 'EXECUTING')
+""")
+
+
+def try_renew(tx: Connection, lease: Lease, now: datetime, term: timedelta) -> bool:
+    """Prolong a lease; False when another worker has taken the task."""
+    values = {
+        "id": lease.task_id,
+        "owner": lease.owner,
+        "now": instant_text(now),
+        "until": instant_text(now + term),
+    }
+    return tx.execute(_RENEW, values).rowcount == 1
+
+
+_START = text("""
+    UPDATE ing_task
+       SET status_code = 'EXECUTING', started_at = COALESCE(started_at, :now), updated_at = :now
+     WHERE id = :id AND lease_owner = :owner
+""")
+
+
+def mark_executing(tx: Connection, lease: Lease, now: datetime) -> None:
+    """Move a leased task to EXECUTING; the caller has required the lease."""
+    ensure_transition(TaskStatus.DISPATCHED, TaskStatus.EXECUTING)
+    tx.execute(_START, {"id": lease.task_id, "owner": lease.owner, "now": instant_text(now)})
+
+
+_FINISH = text("""
+    UPDATE ing_task
+       SET status_code = :status, lease_owner = NULL, leased_until = NULL, finished_at = :now,
+           last_error_code = :code, last_error_msg = :message, updated_at = :now
+     WHERE id = :id AND lease_owner = :owner
+""")
+
+
+def finish_task(
+    tx: Connection, lease: Lease, status: TaskStatus, now: datetime, error: tuple[str, str] | None
+) -> None:
+    """End a task in a final status; the caller has required the lease."""
+    ensure_transition(TaskStatus.EXECUTING, status)
+    code, message = error or (None, None)
+    tx.execute(
+        _FINISH,
+        {
+            "id": lease.task_id,
+            "owner": lease.owner,
+            "status": status.value,
+            "code": code,
+            "message": message and message[:512],
+            "now": instant_text(now),
+        },
+    )
+
+
+_RELEASE = text("""
+    UPDATE ing_task
+       SET status_code = 'QUEUED', lease_owner = NULL, leased_until = NULL,
+           scheduled_at = :due, retry_count = retry_count + :retries,
+           last_error_code = :code, last_error_msg = :message, updated_at = :now
+     WHERE id = :id AND lease_owner = :owner
+""")
+
+
+def release_task(
+    tx: Connection,
+    lease: Lease,
+    now: datetime,
+    due: datetime | None = None,
+    error: tuple[str, str] | None = None,
+) -> None:
+    """Give a task back to the queue, for now or for later; an error counts as a retry."""
+    ensure_transition(TaskStatus.EXECUTING, TaskStatus.QUEUED)
+    code, message = error or (None, None)
+    tx.execute(
+        _RELEASE,
+        {
+            "id": lease.task_id,
+            "owner": lease.owner,
+            "due": due and instant_text(due),
+            "retries": 0 if error is None else 1,
+            "code": code,
+            "message": message and message[:512],
+            "now": instant_text(now),
+        },
+    )
+
+
+def count_open(tx: Connection, due_before: datetime, wanted: TaskFilter = EVERY_TASK) -> int:
+    """Count the tasks being worked on, and the queued ones that may start before `due_before`."""
+    conditions, values = wanted.sql()
+    query = f"""
+        SELECT COUNT(*) FROM ing_task t
+         WHERE (t.status_code IN ('DISPATCHED', 'EXECUTING')
+                OR (t.status_code = 'QUEUED' AND {_NOT_HELD}
+                    AND (t.scheduled_at IS NULL OR t.scheduled_at < :due_before)))
+         {conditions}
+    """
+    return int(
+        tx.execute(text(query), {"due_before": instant_text(due_before), **values}).scalar_one()
+    )
+
+
+def count_startable(tx: Connection, now: datetime, wanted: TaskFilter = EVERY_TASK) -> int:
+    """Count the tasks a worker could lease at `now`: due and not held, or left by a silent one."""
+    conditions, values = wanted.sql()
+    query = f"""
+        SELECT COUNT(*) FROM ing_task t
+         WHERE ((t.status_code = 'QUEUED' AND {_NOT_HELD}
+                 AND (t.scheduled_at IS NULL OR t.scheduled_at <= :now))
+                OR (t.status_code IN ('DISPATCHED', 'EXECUTING') AND t.leased_until < :now))
+         {conditions}
+    """
+    return int(tx.execute(text(query), {"now": instant_text(now), **values}).scalar_one())

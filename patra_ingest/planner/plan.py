@@ -1,0 +1,264 @@
+"""One trigger becomes a plan, slices and tasks: compile, open, cut.
+
+Each step commits what it did and may be repeated: a plan, slice or task that is there is found
+again. Whoever dies in between leaves a plan that the same trigger, or the next, completes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+from sqlalchemy import Connection, text
+
+from patra_ingest.clock import Clock
+from patra_ingest.errors import CompileError, PlanError
+from patra_ingest.ledger.cursors import find_cursor
+from patra_ingest.ledger.db import Db
+from patra_ingest.ledger.plans import NewPlan, ensure_plan, lock_planning, mark_plan
+from patra_ingest.ledger.schedules import TriggerRow, add_schedule_instance, note_problems
+from patra_ingest.ledger.slices import ensure_slices, list_windows
+from patra_ingest.ledger.tasks import ensure_tasks
+from patra_ingest.model import keys
+from patra_ingest.model.codes import (
+    Operation,
+    PlanStatus,
+    Scheduler,
+    TriggerType,
+    direction,
+    namespace_scope,
+)
+from patra_ingest.model.lineage import PlanId, ScheduleInstanceId
+from patra_ingest.model.namespace import Namespace
+from patra_ingest.model.slices import CoveredWindow
+from patra_ingest.model.window import Window
+from patra_ingest.planner.coverage import missing, refilled
+from patra_ingest.planner.derivation import TaskOrigin, new_slice, task_row
+from patra_ingest.planner.slicing import cut
+from patra_ingest.planner.windowing import Asked, NothingNew, harvest_window
+from patra_ingest.registry.read import read_declaration
+from patra_ingest.spec.compile import Compiled, compile_spec
+from patra_ingest.spec.declaration import Overrides
+
+_GROUP = 500
+
+
+@dataclass(frozen=True)
+class Trigger:
+    """The request to plan: endpoint, operation, window, overrides, and who asks."""
+
+    provenance: str
+    endpoint: str | None = None
+    operation: Operation = Operation.HARVEST
+    asked: Asked = field(default_factory=Asked)
+    overrides: Overrides = field(default_factory=Overrides)
+    scheduler: Scheduler = Scheduler.INTERNAL
+    trigger_type: TriggerType = TriggerType.MANUAL
+    scheduler_job: str | None = None
+    scheduler_run_id: str | None = None
+
+    def params(self) -> dict[str, Any]:
+        """Return the arguments as the root row keeps them."""
+        return {
+            "from": self.asked.start,
+            "to": self.asked.end,
+            "set": self.overrides.values,
+            "params": self.overrides.params,
+        }
+
+
+@dataclass(frozen=True)
+class Rooted:
+    """A trigger with its stored root and its compiled spec."""
+
+    trigger: Trigger
+    root: ScheduleInstanceId
+    compiled: Compiled
+    namespace: Namespace
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A trigger with its plan, or with the reason why there is nothing to plan."""
+
+    rooted: Rooted
+    plan_id: PlanId | None
+    window: Window | None
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What a trigger led to."""
+
+    plan_id: PlanId | None
+    root: ScheduleInstanceId
+    window: Window | None
+    slices: int
+    reason: str | None
+
+
+class Planner:
+    """Turns triggers into plans. Several planners may run at once."""
+
+    def __init__(self, db: Db, clock: Clock) -> None:
+        self._db = db
+        self._clock = clock
+
+    def plan(self, trigger: Trigger) -> Planned:
+        """Compile, open and cut in one call."""
+        opened = self.open_plan(self.compile(trigger))
+        slices = self.cut_slices(opened)
+        return Planned(opened.plan_id, opened.rooted.root, opened.window, slices, opened.reason)
+
+    def compile(self, trigger: Trigger) -> Rooted:
+        """Store the trigger and compile its spec; why it was refused stays on the root row."""
+        now = self._clock.now()
+        try:
+            with self._db.read() as tx:
+                declaration = read_declaration(
+                    tx, trigger.provenance, trigger.endpoint, trigger.operation, now
+                )
+            compiled = compile_spec(declaration, trigger.overrides)
+        except CompileError as error:
+            with self._db.write() as tx:
+                root = add_schedule_instance(tx, _root_row(trigger, trigger.endpoint, now))
+                note_problems(tx, root, error.problems)
+            raise
+        with self._db.write() as tx:
+            root = add_schedule_instance(tx, _root_row(trigger, compiled.spec.endpoint, now))
+        scope = namespace_scope(trigger.operation)
+        namespace = Namespace(
+            declaration.provenance,
+            declaration.endpoint,
+            trigger.operation,
+            compiled.spec.window.watermark_key,
+            scope,
+            keys.namespace_key(scope, compiled.proto_hash, None),
+        )
+        return Rooted(trigger, root, compiled, namespace)
+
+    def open_plan(self, rooted: Rooted) -> Opened:
+        """Decide the window and make sure its plan exists."""
+        try:
+            return self._open_plan(rooted)
+        except PlanError as error:
+            with self._db.write() as tx:
+                note_problems(tx, rooted.root, (str(error),))
+            raise
+
+    def _open_plan(self, rooted: Rooted) -> Opened:
+        spec = rooted.compiled.spec.window
+        now = self._clock.now()
+        with self._db.write() as tx:
+            cursor = find_cursor(tx, rooted.namespace)
+            reached = cursor.value if cursor else None
+            window = harvest_window(spec, reached, rooted.trigger.asked, now)
+            if isinstance(window, NothingNew):
+                return Opened(rooted, None, None, window.reason)
+            if not missing(window, list_windows(tx, rooted.namespace, window.start)):
+                return Opened(rooted, None, window, f"{window} is covered already")
+            remark = {"cursor": reached, "asked": rooted.trigger.params(), "now": now}
+            new = NewPlan(
+                rooted.root,
+                _plan_key(rooted, window),
+                rooted.namespace,
+                direction(rooted.trigger.operation),
+                window,
+                rooted.compiled,
+                {"maxSpanSeconds": spec.max_span.total_seconds(), "zone": spec.zone},
+                [{"time": now, "by": "planner", "note": "window decided", "data": remark}],
+            )
+            plan_id, _ = ensure_plan(tx, new)
+        return Opened(rooted, plan_id, window)
+
+    def cut_slices(self, opened: Opened) -> int:
+        """Cut what the namespace still lacks into slices, one queued task each; return how many.
+
+        One planner at a time decides this for a provenance, so no window is planned twice.
+        """
+        if opened.plan_id is None or opened.window is None:
+            return 0
+        rooted, now = opened.rooted, self._clock.now()
+        with self._db.write() as tx:
+            lock_planning(tx, rooted.namespace.provenance)
+            status = _status(tx, opened.plan_id)
+            if status not in (PlanStatus.DRAFT, PlanStatus.SLICING):
+                return 0
+            if status == PlanStatus.DRAFT:
+                mark_plan(tx, opened.plan_id, status, PlanStatus.SLICING, now)
+            covered = list_windows(tx, rooted.namespace, opened.window.start)
+            windows = cut(missing(opened.window, covered), rooted.compiled.spec.window)
+            count = 0
+            while group := list(islice(windows, _GROUP)):
+                self._write_group(tx, opened, group, count, covered)
+                count += len(group)
+            mark_plan(tx, opened.plan_id, PlanStatus.SLICING, PlanStatus.READY, now)
+            if count == 0:
+                mark_plan(tx, opened.plan_id, PlanStatus.READY, PlanStatus.COMPLETED, now)
+        return count
+
+    def _write_group(
+        self,
+        tx: Connection,
+        opened: Opened,
+        windows: Sequence[Window],
+        first_no: int,
+        covered: Sequence[CoveredWindow],
+    ) -> None:
+        rooted, plan_id, trigger = opened.rooted, opened.plan_id, opened.rooted.trigger
+        if plan_id is None:
+            raise ValueError("a slice needs its plan")
+        slices = [
+            new_slice(rooted.compiled.spec, rooted.namespace.operation, first_no + i, window)
+            for i, window in enumerate(windows)
+        ]
+        ids = ensure_slices(tx, plan_id, rooted.namespace, slices)
+        origin = TaskOrigin(
+            rooted.root, plan_id, rooted.namespace, trigger.trigger_type, trigger.scheduler
+        )
+        rows = [
+            task_row(origin, new, ids[new.signature], refilled(new.window, covered))
+            for new in slices
+        ]
+        ensure_tasks(tx, rows)
+        found = tx.execute(
+            text("SELECT COUNT(*) FROM ing_task WHERE plan_id = :id AND slice_id >= :first"),
+            {"id": plan_id, "first": min(row["slice_id"] for row in rows)},
+        ).scalar_one()
+        if found != len(rows):
+            raise PlanError(
+                f"Plan {plan_id}: {len(rows) - found} slices got no task because an equal task"
+                " exists in another plan.",
+                "Report this: the ledger is inconsistent; nothing of the plan was written.",
+            )
+
+
+def _root_row(trigger: Trigger, endpoint: str | None, now: datetime) -> TriggerRow:
+    return TriggerRow(
+        trigger.provenance,
+        endpoint,
+        trigger.operation,
+        now,
+        trigger.scheduler,
+        trigger.trigger_type,
+        trigger.scheduler_job,
+        trigger.scheduler_run_id,
+        trigger.params(),
+    )
+
+
+def _plan_key(rooted: Rooted, window: Window) -> str:
+    return keys.plan_key(
+        provenance=rooted.namespace.provenance,
+        operation=rooted.namespace.operation,
+        endpoint=rooted.namespace.endpoint,
+        window=window,
+        expr_proto_hash=rooted.compiled.proto_hash,
+    )
+
+
+def _status(tx: Connection, plan_id: PlanId) -> PlanStatus:
+    query = text("SELECT status_code FROM ing_plan WHERE id = :id")
+    return PlanStatus(tx.execute(query, {"id": plan_id}).scalar_one())
