@@ -6,6 +6,7 @@ import pytest
 
 from patra_ingest.model import keys
 from patra_ingest.model.codes import Operation
+from patra_ingest.model.window import Window, parse_instant
 from patra_ingest.planner.derivation import new_slice
 from patra_ingest.spec.localize import localize, query_window, window_variables
 from patra_ingest.spec.slice_spec import time_slice, window_of
@@ -28,6 +29,20 @@ def test_the_bounds_of_a_request(window, start, last):
     variables = window_variables(a_spec(window=window).window, DAYS)
 
     assert variables == {"from": start, "to": day(5), "last": last}
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "last"),
+    [
+        pytest.param("2026-03-07T05:00Z", "2026-03-09T04:00Z", "2026-03-08T05:00Z", id="23 hours"),
+        pytest.param("2026-10-31T04:00Z", "2026-11-02T05:00Z", "2026-11-01T04:00Z", id="25 hours"),
+    ],
+)
+def test_the_last_day_is_asked_for_also_when_the_clocks_change(start, end, last):
+    spec = a_spec(window={"granularity": "DAY", "zone": "America/New_York"}).window
+    window = Window(parse_instant(start), parse_instant(end))
+
+    assert window_variables(spec, window)["last"] == parse_instant(last)
 
 
 def test_the_last_moment_is_never_before_the_first():

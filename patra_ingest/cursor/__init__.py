@@ -1,0 +1,1 @@
+"""How far a namespace has come: event first, then the cursor, forward only, no gap skipped."""

@@ -1,0 +1,282 @@
+"""One leased task, from its first unread page to its certificate.
+
+Retries live here and nowhere else. The only broad handler stands around one task: whatever goes
+wrong with it ends this task and no other.
+"""
+
+import threading
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import Connection
+from tenacity import (
+    RetryCallState,
+    Retrying,
+    retry_if_exception,
+    stop_after_attempt,
+    wait_exponential_jitter,
+)
+
+from patra_ingest.clock import Clock
+from patra_ingest.cursor.advance import CursorManager, Evidence
+from patra_ingest.errors import (
+    LeaseLost,
+    PersonMustAct,
+    SliceIncomplete,
+    Throttled,
+    TransientError,
+)
+from patra_ingest.executor.certificate import Certificate, Verdict, certify
+from patra_ingest.executor.history import History
+from patra_ingest.executor.outcome import Failure, judge_failure, run_stats
+from patra_ingest.executor.paging import Page, first_page, page_at
+from patra_ingest.executor.run_batch import LONGEST_WAIT, Answer, BatchRunner, Work
+from patra_ingest.ledger.batches import fail_open_batches, list_done
+from patra_ingest.ledger.db import Db
+from patra_ingest.ledger.holds import place_hold
+from patra_ingest.ledger.plans import get_plan, try_complete_plan
+from patra_ingest.ledger.runs import RunEnd, finish_run, start_run
+from patra_ingest.ledger.slices import follow_task, get_slice_of
+from patra_ingest.ledger.tasks import (
+    Lease,
+    finish_task,
+    mark_executing,
+    release_task,
+    require_lease,
+)
+from patra_ingest.model.codes import RunStatus, SliceStatus, TaskStatus
+from patra_ingest.model.lineage import BatchId, Lineage
+
+OnBatch = Callable[[dict[str, Any]], None]
+
+
+class TaskEnd(StrEnum):
+    """How one attempt at a task ended."""
+
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"
+    RELEASED = "RELEASED"  # back in the queue, due later
+    STOPPED = "STOPPED"  # back in the queue, due now: the worker was asked to stop
+    LEASE_LOST = "LEASE_LOST"  # another worker has it
+
+
+@dataclass
+class _Attempt:
+    """The state of one attempt while it lasts."""
+
+    work: Work
+    history: History
+    page: Page | None
+    retry_count: int
+    own: list[dict[str, Any]]
+    last_batch: BatchId | None = None
+
+
+class TaskExecutor:
+    """Executes leased tasks of one ledger."""
+
+    def __init__(self, db: Db, clock: Clock, runner: BatchRunner, cursors: CursorManager) -> None:
+        self._db = db
+        self._clock = clock
+        self._runner = runner
+        self._cursors = cursors
+
+    def execute(self, lease: Lease, stop: threading.Event, on_batch: OnBatch) -> TaskEnd:
+        """Walk the task's slice as far as it goes; never raise for the task's sake."""
+        attempt: _Attempt | None = None
+        try:
+            attempt = self._begin(lease, stop)
+            return self._walk(attempt, on_batch)
+        except LeaseLost:
+            return TaskEnd.LEASE_LOST
+        except PersonMustAct:
+            # The ledger or the disk is in trouble, no task is to blame: give it back and stop.
+            if attempt is not None:
+                with suppress(PersonMustAct):
+                    self._give_back(attempt)
+            raise
+        except Exception as error:  # noqa: BLE001 - the one broad handler, see the module docstring
+            return self._refuse(lease, error) if attempt is None else self._fail(attempt, error)
+
+    def _begin(self, lease: Lease, stop: threading.Event) -> _Attempt:
+        with self._db.write() as tx:
+            now = self._db.now(tx)
+            require_lease(tx, lease, now)
+            plan = get_plan(tx, lease.plan_id)
+            window, expr_hash, retries = get_slice_of(tx, lease.task_id)
+            done = list_done(tx, lease.task_id, expr_hash)
+            run = start_run(tx, lease, plan, window, now)
+            mark_executing(tx, lease, now)
+            follow_task(tx, lease.slice_id, SliceStatus.EXECUTING, now)
+        page: Page | None = first_page(plan.spec.paging)
+        if done:
+            last = done[-1]
+            page = (
+                last.after_position
+                and page_at(plan.spec.paging, last.page_no + 1, last.after_position)
+            ) or None
+        history = History.of([batch.stats for batch in done])
+        work = Work(lease, plan, run, window, expr_hash, stop)
+        return _Attempt(work, history, page, retries, [], done[-1].id if done else None)
+
+    def _refuse(self, lease: Lease, error: Exception) -> TaskEnd:
+        """Fail a task that could not even begin, for example with a snapshot we cannot read."""
+        failure = judge_failure(error, 0, self._clock.now())
+        with self._db.write() as tx:
+            now = self._db.now(tx)
+            require_lease(tx, lease, now)
+            mark_executing(tx, lease, now)
+            finish_task(tx, lease, TaskStatus.FAILED, now, (failure.code, failure.message))
+            follow_task(tx, lease.slice_id, SliceStatus.FAILED, now)
+            try_complete_plan(tx, lease.plan_id, now)
+        return TaskEnd.FAILED
+
+    def _walk(self, attempt: _Attempt, on_batch: OnBatch) -> TaskEnd:
+        work, history = attempt.work, attempt.history
+        while attempt.page is not None:
+            if work.stop.is_set():
+                return self._give_back(attempt)
+            number = len(attempt.own) + 1
+            batch_id = self._runner.start(work, attempt.page, number)
+            answer = self._ask(attempt, attempt.page, number)
+            done = self._runner.commit(work, attempt.page, batch_id, answer, history)
+            history.add(done.stats)
+            attempt.own.append(done.stats)
+            attempt.page, attempt.last_batch = done.next_page, batch_id
+            on_batch(done.stats)
+        certificate = certify(history.batches, work.plan.spec.paging.total_path)
+        if certificate.verdict == Verdict.INCOMPLETE:
+            raise SliceIncomplete(str(certificate))
+        return self._succeed(attempt, certificate)
+
+    def _ask(self, attempt: _Attempt, page: Page, number: int) -> Answer:
+        """Ask for a page; transient errors are answered by patience, as the spec declares it."""
+        retry, stop, history = attempt.work.plan.spec.retry, attempt.work.stop, attempt.history
+        first = retry.initial_delay_ms / 1000
+
+        def count(state: RetryCallState) -> None:
+            history.retries += 1
+            if state.outcome and isinstance(state.outcome.exception(), Throttled):
+                history.throttled += 1
+
+        def ask() -> Answer:
+            if stop.is_set():
+                raise TransientError("the worker was asked to stop")
+            history.requests += 1
+            return self._runner.ask(attempt.work, page, number)
+
+        def pause(seconds: float) -> None:
+            self._clock.wait(stop, seconds)
+
+        patience = Retrying(
+            retry=retry_if_exception(self._is_worth_waiting),
+            stop=stop_after_attempt(retry.max_attempts),
+            wait=wait_exponential_jitter(
+                multiplier=first,
+                max=retry.max_delay_ms / 1000,
+                exp_base=retry.multiplier,
+                jitter=first * retry.jitter,
+            ),
+            sleep=pause,
+            before_sleep=count,
+            reraise=True,
+        )
+        return patience(ask)
+
+    def _is_worth_waiting(self, error: BaseException) -> bool:
+        if isinstance(error, Throttled):
+            return error.retry_at - self._clock.now() <= LONGEST_WAIT
+        return isinstance(error, TransientError)
+
+    def _succeed(self, attempt: _Attempt, certificate: Certificate) -> TaskEnd:
+        work, lease = attempt.work, attempt.work.lease
+        end = RunEnd(RunStatus.SUCCEEDED, run_stats(attempt.own), certificate.as_json())
+        with self._db.write() as tx:
+            now = self._db.now(tx)
+            require_lease(tx, lease, now)
+            finish_run(tx, work.run.id, end, now)
+            finish_task(tx, lease, TaskStatus.SUCCEEDED, now, None)
+            follow_task(tx, lease.slice_id, SliceStatus.SUCCEEDED, now)
+            try_complete_plan(tx, lease.plan_id, now)
+        self._cursors.advance(work.plan.namespace, work.plan.direction, _evidence(attempt))
+        return TaskEnd.SUCCEEDED
+
+    def _fail(self, attempt: _Attempt, error: Exception) -> TaskEnd:
+        work = attempt.work
+        if work.stop.is_set() and isinstance(error, TransientError):
+            return self._give_back(attempt)
+        failure = judge_failure(error, attempt.retry_count, self._clock.now())
+        certificate = None
+        if isinstance(error, SliceIncomplete):
+            # Kept with the failed run: the next attempt walks the slice from its first page.
+            certified = certify(attempt.history.batches, work.plan.spec.paging.total_path)
+            certificate = {**certified.as_json(), "verdict": Verdict.INCOMPLETE.value}
+        detail = f"{failure.code}: {failure.message}"
+        if failure.code == "INTERNAL":
+            detail = "".join(traceback.format_exception(error))
+        status = RunStatus.FAILED if failure.counts_as_retry else RunStatus.PARTIAL
+        end = RunEnd(status, run_stats(attempt.own), certificate, detail)
+        return self._close(attempt, end, failure)
+
+    def _give_back(self, attempt: _Attempt) -> TaskEnd:
+        """Return the task to the queue at once; the next worker goes on after our last batch."""
+        stats = run_stats(attempt.own)
+        end = RunEnd(RunStatus.CANCELLED, stats, None, "STOPPED: the worker was asked to stop")
+        return self._close(attempt, end, None)
+
+    def _close(self, attempt: _Attempt, end: RunEnd, failure: Failure | None) -> TaskEnd:
+        work, lease = attempt.work, attempt.work.lease
+        try:
+            with self._db.write() as tx:
+                now = self._db.now(tx)
+                require_lease(tx, lease, now)
+                fail_open_batches(tx, work.run.id, end.error or "", now)
+                finish_run(tx, work.run.id, end, now)
+                return self._settle(tx, attempt, failure, now)
+        except LeaseLost:
+            return TaskEnd.LEASE_LOST
+
+    def _settle(
+        self, tx: Connection, attempt: _Attempt, failure: Failure | None, now: datetime
+    ) -> TaskEnd:
+        lease, namespace = attempt.work.lease, attempt.work.plan.namespace
+        if failure is None:
+            release_task(tx, lease, now)
+        elif failure.due is not None:
+            error = (failure.code, failure.message) if failure.counts_as_retry else None
+            release_task(tx, lease, now, failure.due, error)
+        if failure is None or failure.due is not None:
+            follow_task(tx, lease.slice_id, SliceStatus.READY, now)
+            return TaskEnd.STOPPED if failure is None else TaskEnd.RELEASED
+        finish_task(tx, lease, TaskStatus.FAILED, now, (failure.code, failure.message))
+        follow_task(tx, lease.slice_id, SliceStatus.FAILED, now)
+        try_complete_plan(tx, lease.plan_id, now)
+        if failure.halts:
+            place_hold(
+                tx,
+                namespace.provenance,
+                namespace.endpoint,
+                "L4",
+                failure.message,
+                lease.owner,
+                now,
+            )
+        return TaskEnd.FAILED
+
+
+def _evidence(attempt: _Attempt) -> Evidence:
+    work, lease = attempt.work, attempt.work.lease
+    lineage = Lineage(
+        lease.schedule_instance_id,
+        lease.plan_id,
+        lease.slice_id,
+        lease.task_id,
+        work.run.id,
+        attempt.last_batch,
+    )
+    return Evidence(lineage, work.expr_hash)

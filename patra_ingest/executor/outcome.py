@@ -1,0 +1,92 @@
+"""What becomes of a task when its run ends, and the numbers that go with it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from patra_ingest.errors import (
+    EndpointHalted,
+    IngestError,
+    RequestRejected,
+    SliceIncomplete,
+    Throttled,
+    TransientError,
+)
+
+MAX_TASK_RETRIES = 3
+_FIRST_PAUSE = timedelta(seconds=30)
+
+_SUMMED = ("reqCount", "itemsCount", "inserted", "updated", "unchanged", "stale", "deleted")
+_ALSO_SUMMED = ("quarantined", "outOfWindow", "retryCount", "429Count")
+
+
+@dataclass(frozen=True)
+class Failure:
+    """How a failed run ends its task: for good, or until `due`."""
+
+    code: str
+    message: str
+    due: datetime | None = None  # the task goes back to the queue and is due then
+    counts_as_retry: bool = True
+    halts: bool = False
+
+
+def judge_failure(error: Exception, retry_count: int, now: datetime) -> Failure:
+    """Return what the error of a run means for its task."""
+    message = str(error) or type(error).__name__
+    match error:
+        case Throttled(retry_at=retry_at):
+            # Waiting was asked for; it is nobody's failure.
+            return Failure("THROTTLED", message, retry_at, counts_as_retry=False)
+        case TransientError() | SliceIncomplete():
+            code = "L1" if isinstance(error, TransientError) else "INCOMPLETE"
+            if retry_count >= MAX_TASK_RETRIES:
+                return Failure(code, f"{message} (after {retry_count} retries of the task)")
+            return Failure(code, message, now + _FIRST_PAUSE * 2**retry_count)
+        case RequestRejected():
+            return Failure("L2", message)
+        case EndpointHalted():
+            return Failure("L4", message, halts=True)
+        case IngestError():
+            return Failure("REFUSED", message)
+        case _:
+            return Failure("INTERNAL", f"{type(error).__name__}: {message}")
+
+
+def batch_stats(
+    page: dict[str, Any],
+    changes: dict[str, int],
+    quarantined: int,
+    out_of_window: int,
+    observed_max: datetime | None,
+) -> dict[str, Any]:
+    """Return a batch's stats; the parts always add up to the items that were seen."""
+    accounted = sum(changes.values()) + quarantined + out_of_window
+    if accounted != page["itemsCount"]:
+        raise AssertionError(f"{page['itemsCount']} items seen, {accounted} accounted for")
+    return {
+        **page,
+        **changes,
+        "quarantined": quarantined,
+        "outOfWindow": out_of_window,
+        "skipped": changes["unchanged"] + changes["stale"] + out_of_window,
+        "failed": quarantined,
+        "observedMax": observed_max,
+    }
+
+
+def run_stats(batches: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return a run's stats: the sums over its own batches."""
+    sums = {key: sum(stats[key] for stats in batches) for key in (*_SUMMED, *_ALSO_SUMMED)}
+    latencies = [stats["latencyMs"] for stats in batches]
+    return {
+        **sums,
+        "retCount": sums["itemsCount"],
+        "skipped": sums["unchanged"] + sums["stale"] + sums["outOfWindow"],
+        "failed": sums["quarantined"],
+        "pagesVisited": len(batches),
+        "hasNextLast": bool(batches) and batches[-1]["hasNext"],
+        "avgLatencyMs": round(sum(latencies) / len(latencies), 1) if latencies else None,
+        "maxLatencyMs": max(latencies, default=None),
+    }

@@ -1,0 +1,109 @@
+"""Which page comes next. Pure: the answer depends on the arguments and nothing else."""
+
+from dataclasses import dataclass
+from typing import assert_never
+
+from patra_ingest.errors import SliceIncomplete
+from patra_ingest.spec.snapshot import OffsetPaging, Paging, StopRule, TokenPaging
+
+
+@dataclass(frozen=True)
+class Page:
+    """Where one batch starts: the n-th page of its slice, at an offset or a token."""
+
+    number: int = 1
+    offset: int = 0
+    token: str | None = None
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the last response told us about paging."""
+
+    item_count: int
+    next_token: str | None = None
+    total: int | None = None
+
+
+@dataclass(frozen=True)
+class Ended:
+    """There is no next page, and the declared rule that says so."""
+
+    rule: StopRule
+
+
+def first_page(paging: Paging) -> Page:
+    """Return where a slice begins."""
+    match paging:
+        case OffsetPaging():
+            return Page()
+        case TokenPaging(initial_token=token):
+            return Page(token=token)
+        case _:
+            assert_never(paging)
+
+
+def next_page(paging: Paging, page: Page, seen: Seen) -> Page | Ended:
+    """Return the page after `page`, or the declared stop rule that makes it the last.
+
+    Only declared rules end a slice. A token that does not move, or no token where none of the
+    rules speaks of it, is an error: silence is never taken for the end.
+    """
+    for rule in paging.stop:
+        if _holds(rule, paging, page, seen):
+            return Ended(rule)
+    if paging.max_pages is not None and page.number >= paging.max_pages:
+        raise SliceIncomplete(
+            f"page {page.number} is the last allowed (max_pages) and no stop rule holds yet"
+        )
+    match paging:
+        case OffsetPaging(page_size=size):
+            return Page(page.number + 1, offset=page.offset + size)
+        case TokenPaging():
+            if not seen.next_token:
+                raise SliceIncomplete(f"page {page.number} hands out no token and is not the last")
+            if seen.next_token == page.token:
+                raise SliceIncomplete(f"page {page.number} hands out its own token: a loop")
+            return Page(page.number + 1, token=seen.next_token)
+        case _:
+            assert_never(paging)
+
+
+def _holds(rule: StopRule, paging: Paging, page: Page, seen: Seen) -> bool:
+    match rule:
+        case StopRule.NO_TOKEN:
+            return isinstance(paging, TokenPaging) and not seen.next_token
+        case StopRule.SAME_TOKEN:
+            return bool(seen.next_token) and seen.next_token == page.token
+        case StopRule.EMPTY_PAGE:
+            return seen.item_count == 0
+        case StopRule.SHORT_PAGE:
+            return seen.item_count < paging.page_size
+        case StopRule.TOTAL_REACHED:
+            before = (page.number - 1) * paging.page_size
+            return seen.total is not None and before + seen.item_count >= seen.total
+        case _:
+            assert_never(rule)
+
+
+def position(paging: Paging, page: Page) -> str:
+    """Return the page's place in its slice as text: what the ledger stores and compares."""
+    match paging:
+        case OffsetPaging():
+            return f"offset:{page.offset}"
+        case TokenPaging():
+            return f"token:{page.token or ''}"
+        case _:
+            assert_never(paging)
+
+
+def page_at(paging: Paging, number: int, text: str) -> Page:
+    """Return the page a stored position names; the opposite of `position`."""
+    value = text.partition(":")[2]
+    match paging:
+        case OffsetPaging():
+            return Page(number, offset=int(value))
+        case TokenPaging():
+            return Page(number, token=value or None)
+        case _:
+            assert_never(paging)

@@ -1,0 +1,37 @@
+"""The `ing_quarantine` table: items that could not be mapped, with what is needed to see why."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection
+
+from patra_ingest.ledger.db import insert_missing
+from patra_ingest.model import keys
+from patra_ingest.model.lineage import Lineage
+from patra_ingest.model.namespace import Namespace
+from patra_ingest.model.records import BadItem
+
+
+def quarantine_items(
+    tx: Connection, namespace: Namespace, lineage: Lineage, items: Sequence[BadItem]
+) -> None:
+    """Keep the bad items of a batch; the same item of the same batch is kept once."""
+    rows = [
+        {
+            **lineage.columns(),
+            "provenance_code": namespace.provenance,
+            "endpoint_name": namespace.endpoint,
+            "operation_code": namespace.operation.value,
+            "kind_code": "ITEM",
+            "provider_id": item.provider_id and item.provider_id[:512],
+            "item_no": item.item_no,
+            "path": item.path[:512],
+            "reason": item.reason[:512],
+            "fragment": item.fragment,
+            "status_code": "OPEN",
+            "idempotent_key": keys.digest(
+                {"kind": "quarantine", "batch": lineage.batch_id, "item": item.item_no}
+            ),
+        }
+        for item in items
+    ]
+    insert_missing(tx, "ing_quarantine", rows)

@@ -1,0 +1,109 @@
+"""The `ing_task_run` table: one attempt at a task. No function here commits."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, text
+
+from patra_ingest.ledger.db import insert, instant_text, json_text
+from patra_ingest.ledger.plans import Plan
+from patra_ingest.ledger.tasks import Lease
+from patra_ingest.model.codes import RunStatus
+from patra_ingest.model.lifecycle import ensure_transition
+from patra_ingest.model.lineage import RunId, TaskId
+from patra_ingest.model.window import Window
+
+
+@dataclass(frozen=True)
+class Run:
+    """One attempt: the run row of a leased task."""
+
+    id: RunId
+    attempt_no: int
+
+
+def start_run(tx: Connection, lease: Lease, plan: Plan, window: Window, now: datetime) -> Run:
+    """Open the next attempt at a task and move it to RUNNING in the same transaction."""
+    last = tx.execute(
+        text("SELECT COALESCE(MAX(attempt_no), 0) FROM ing_task_run WHERE task_id = :id"),
+        {"id": lease.task_id},
+    ).scalar_one()
+    attempt = int(last) + 1
+    ensure_transition(RunStatus.PLANNED, RunStatus.RUNNING)
+    row = {
+        "task_id": lease.task_id,
+        "attempt_no": attempt,
+        "provenance_code": plan.namespace.provenance,
+        "endpoint_name": plan.namespace.endpoint,
+        "operation_code": plan.namespace.operation.value,
+        "status_code": RunStatus.RUNNING.value,
+        "window_from": instant_text(window.start),
+        "window_to": instant_text(window.end),
+        "started_at": instant_text(now),
+        "last_heartbeat": instant_text(now),
+        "lease_owner": lease.owner,
+    }
+    return Run(RunId(insert(tx, "ing_task_run", row)), attempt)
+
+
+_CHECKPOINT = text("""
+    UPDATE ing_task_run SET checkpoint = :checkpoint, last_heartbeat = :now, updated_at = :now
+     WHERE id = :id
+""")
+
+
+def save_checkpoint(tx: Connection, run: RunId, checkpoint: dict[str, Any], now: datetime) -> None:
+    """Say where the run goes on; part of the batch's transaction."""
+    tx.execute(
+        _CHECKPOINT, {"id": run, "checkpoint": json_text(checkpoint), "now": instant_text(now)}
+    )
+
+
+@dataclass(frozen=True)
+class RunEnd:
+    """How a run ended: its status, its numbers, its proof, or its error."""
+
+    status: RunStatus
+    stats: dict[str, Any]
+    certificate: dict[str, Any] | None = None
+    error: str | None = None
+
+
+_FINISH = text("""
+    UPDATE ing_task_run
+       SET status_code = :status, stats = :stats, certificate = :certificate, error = :error,
+           finished_at = :now, updated_at = :now
+     WHERE id = :id AND status_code = 'RUNNING'
+""")
+
+
+def finish_run(tx: Connection, run: RunId, end: RunEnd, now: datetime) -> None:
+    """Close a run in a final status."""
+    ensure_transition(RunStatus.RUNNING, end.status)
+    tx.execute(
+        _FINISH,
+        {
+            "id": run,
+            "status": end.status.value,
+            "stats": json_text(end.stats),
+            "certificate": end.certificate and json_text(end.certificate),
+            "error": end.error,
+            "now": instant_text(now),
+        },
+    )
+
+
+_CLOSE = text("""
+    UPDATE ing_task_run
+       SET status_code = 'FAILED', error = 'LEASE_LOST: the worker fell silent; another goes on',
+           finished_at = :now, updated_at = :now
+     WHERE task_id IN :tasks AND status_code IN ('PLANNED', 'RUNNING')
+""").bindparams(bindparam("tasks", expanding=True))
+
+
+def close_lost_runs(tx: Connection, tasks: Sequence[TaskId], now: datetime) -> None:
+    """End the open runs of tasks whose worker fell silent."""
+    if tasks:
+        tx.execute(_CLOSE, {"tasks": list(tasks), "now": instant_text(now)})
