@@ -1,10 +1,11 @@
 """The localized spec: what a spec asks for one slice, with the slice's bounds filled in."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from patra_ingest.model.codes import UpperBound
-from patra_ingest.model.window import Window
+from patra_ingest.model.window import Window, shift
 from patra_ingest.spec.compile import expr_proto
 from patra_ingest.spec.snapshot import SpecSnapshot, WindowSpec
 
@@ -23,7 +24,7 @@ def localize(spec: SpecSnapshot, slice_spec: dict[str, Any]) -> dict[str, Any]:
 
 def query_window(spec: WindowSpec, window: Window) -> Window:
     """Return the window to ask for: the overlap widens the question, never the slice."""
-    return Window(window.start - spec.overlap, window.end)
+    return Window(shift(window.start, -spec.overlap, ZoneInfo(spec.zone)), window.end)
 
 
 def window_variables(spec: WindowSpec, window: Window) -> dict[str, datetime]:
@@ -33,7 +34,8 @@ def window_variables(spec: WindowSpec, window: Window) -> dict[str, datetime]:
     whose upper bound is inclusive is asked up to it; a slice then never reaches into the next one.
     """
     asked = query_window(spec, window)
-    last = asked.end - (
-        spec.granularity if spec.upper_bound == UpperBound.INCLUSIVE else timedelta(0)
-    )
+    last = asked.end
+    if spec.upper_bound == UpperBound.INCLUSIVE:
+        # A day of the source's calendar has 23 or 25 hours when its clocks change.
+        last = shift(asked.end, -spec.granularity, ZoneInfo(spec.zone))
     return {"from": asked.start, "to": asked.end, "last": max(last, asked.start)}

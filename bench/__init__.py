@@ -1,0 +1,1 @@
+"""Measurements: ratios within one run, medians of repeats. Nothing here fails for slowness."""

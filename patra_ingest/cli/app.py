@@ -1,0 +1,43 @@
+"""The commands, and the one place where an error becomes a sentence and an exit code."""
+
+import sys
+
+import typer
+
+from patra_ingest.cli import harvest, look, setup, stage
+from patra_ingest.errors import IngestError
+
+app = typer.Typer(
+    name="patra",
+    help="Harvest literature metadata by description, prove it is complete, replay any batch.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+registry = typer.Typer(help="Packs in and out of the Registry.", no_args_is_help=True)
+
+app.command("init")(setup.init)
+registry.command("apply")(setup.apply)
+registry.command("show")(setup.show)
+registry.command("check")(setup.check)
+app.add_typer(registry, name="registry")
+app.command("plan")(harvest.plan)
+app.command("work")(harvest.work)
+app.command("run")(harvest.run)
+app.command("status")(look.status)
+app.command("hold")(look.hold)
+app.command("resume")(look.resume)
+app.command("sandbox")(stage.sandbox)
+app.command("demo")(stage.demo)
+
+
+def main() -> None:
+    """Run the command line; no traceback ever reaches a person for something we foresaw."""
+    try:
+        app()
+    except IngestError as error:
+        sys.stderr.write(f"patra: {error}\n")
+        raise SystemExit(1) from None
+    except KeyboardInterrupt:
+        sys.stderr.write("patra: interrupted\n")
+        raise SystemExit(130) from None

@@ -1,0 +1,1 @@
+"""Read-only questions to the ledger; nothing here writes or decides."""

@@ -1,0 +1,109 @@
+"""Settings become live objects: the only place that constructs them.
+
+`open_reader` is all that a look at the ledger needs; `open_ingest` imports and opens the rest.
+"""
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from patra_ingest.clock import Clock, SystemClock
+from patra_ingest.ledger.db import Db, open_db
+from patra_ingest.ledger.schema import require_current
+from patra_ingest.settings import Settings
+
+if TYPE_CHECKING:
+    from patra_ingest.cursor.advance import CursorManager
+    from patra_ingest.executor.work import Worker
+    from patra_ingest.planner.plan import Planner
+    from patra_ingest.rate.gate import RateGate
+    from patra_ingest.transport.client import Transport
+
+
+@dataclass(frozen=True)
+class Reader:
+    """The ledger and the time."""
+
+    db: Db
+    clock: Clock
+
+
+@dataclass(frozen=True)
+class Ingest:
+    """The live objects of one process; `worker_name` is how the ledger knows it."""
+
+    settings: Settings
+    clock: Clock
+    db: Db
+    gate: "RateGate"
+    cursors: "CursorManager"
+    planner: "Planner"
+    transport: "Transport"
+    worker_name: str
+
+    def worker(self, name: str | None = None) -> "Worker":
+        """Return a worker; its name goes into the lease of every task it takes."""
+        from patra_ingest.executor.execute import TaskExecutor
+        from patra_ingest.executor.run_batch import BatchRunner, Upstream
+        from patra_ingest.executor.work import Worker
+        from patra_ingest.rawstore.store import RawStore
+
+        upstream = Upstream(
+            self.gate, self.transport, RawStore(self.settings.raw_folder), self.settings.contact
+        )
+        runner = BatchRunner(self.db, self.clock, upstream)
+        executor = TaskExecutor(self.db, self.clock, runner, self.cursors)
+        term = timedelta(seconds=self.settings.lease_seconds)
+        return Worker(self.db, self.clock, executor, self.cursors, name or self.worker_name, term)
+
+
+@contextmanager
+def open_reader(settings: Settings | None = None) -> Iterator[Reader]:
+    """Open the ledger, checked to fit this code; leaving the block closes it."""
+    settings = settings or Settings()
+    clock = SystemClock()
+    db = open_db(settings.ledger_url, settings.db_timeout_seconds, clock)
+    try:
+        require_current(db)
+        yield Reader(db, clock)
+    finally:
+        db.close()
+
+
+@contextmanager
+def open_ingest(
+    settings: Settings | None = None, worker_name: str | None = None
+) -> Iterator[Ingest]:
+    """Open the ledger and everything over it; leaving the block closes them."""
+    from patra_ingest.cursor.advance import CursorManager
+    from patra_ingest.planner.plan import Planner
+    from patra_ingest.rate.gate import RateGate
+    from patra_ingest.transport.client import Transport
+
+    settings = settings or Settings()
+    name = worker_name or f"{socket.gethostname()}:{os.getpid()}"
+    with (
+        open_reader(settings) as reader,
+        Transport(reader.clock, user_agent(settings.contact)) as transport,
+    ):
+        db, clock = reader.db, reader.clock
+        yield Ingest(
+            settings,
+            clock,
+            db,
+            RateGate(db, clock, name),
+            CursorManager(db, clock),
+            Planner(db, clock),
+            transport,
+            name,
+        )
+
+
+def user_agent(contact: str) -> str:
+    """Return how we introduce ourselves to upstreams."""
+    return f"patra-ingest/{version('patra-ingest')}" + (f" (mailto:{contact})" if contact else "")
