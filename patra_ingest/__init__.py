@@ -14,5 +14,6 @@ rawstore   response bodies, kept by their SHA-256
 ledger     the SQL tables, one module each
 views      read-only questions to the ledger
 sandbox    a local upstream that tells the truth about itself
+cli        the `patra` command
 defs       Dagster, thin over all of the above
 """

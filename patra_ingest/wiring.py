@@ -12,7 +12,10 @@ from datetime import timedelta
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+from pydantic import ValidationError
+
 from patra_ingest.clock import Clock, SystemClock
+from patra_ingest.errors import PersonMustAct
 from patra_ingest.ledger.db import Db, open_db
 from patra_ingest.ledger.schema import require_current
 from patra_ingest.settings import Settings
@@ -62,10 +65,22 @@ class Ingest:
         return Worker(self.db, self.clock, executor, self.cursors, name or self.worker_name, term)
 
 
+def read_settings() -> Settings:
+    """Return the settings of the environment; a value that makes no sense costs one sentence."""
+    try:
+        return Settings()
+    except ValidationError as error:
+        wrong = "; ".join(
+            f"PATRA_{str(detail['loc'][0]).upper()}={detail['input']!r} ({detail['msg']})"
+            for detail in error.errors()
+        )
+        raise PersonMustAct(f"The environment is wrong: {wrong}.", "Correct it.") from None
+
+
 @contextmanager
 def open_reader(settings: Settings | None = None) -> Iterator[Reader]:
     """Open the ledger, checked to fit this code; leaving the block closes it."""
-    settings = settings or Settings()
+    settings = settings or read_settings()
     clock = SystemClock()
     db = open_db(settings.ledger_url, settings.db_timeout_seconds, clock)
     try:
@@ -85,7 +100,7 @@ def open_ingest(
     from patra_ingest.rate.gate import RateGate
     from patra_ingest.transport.client import Transport
 
-    settings = settings or Settings()
+    settings = settings or read_settings()
     name = worker_name or f"{socket.gethostname()}:{os.getpid()}"
     with (
         open_reader(settings) as reader,

@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from patra_ingest.model.codes import Operation
+from sqlalchemy import Connection, text
+
+from patra_ingest.model.codes import Operation, SliceStatus
 from patra_ingest.model.records import NewRecord
 from patra_ingest.model.window import Window
 from patra_ingest.planner.plan import Trigger
@@ -129,3 +131,28 @@ def by_token(**differences: Any) -> dict[str, Any]:
 def a_pack(url: str = "http://127.0.0.1:9", **endpoints: Mapping[str, Any]) -> Pack:
     """Return the pack of `pack_text`, read."""
     return parse_pack(pack_text(url, **endpoints), "the test's pack")
+
+
+def a_task(number: int = 1, **columns: Any) -> dict[str, Any]:
+    """Return the row of a queued task, the only one of its slice."""
+    return {
+        "schedule_instance_id": 1,
+        "plan_id": 1,
+        "slice_id": number,
+        "provenance_code": "example",
+        "endpoint_name": "works",
+        "operation_code": "HARVEST",
+        "params": {},
+        "idempotent_key": f"{number:064d}",
+        "expr_hash": "e" * 64,
+        "priority": 5,
+        "status_code": "QUEUED",
+        "scheduled_at": None,
+        **columns,
+    }
+
+
+def set_slice(tx: Connection, slice_id: int, status: SliceStatus) -> None:
+    """Put a slice into a status, whatever its lifecycle says."""
+    query = text("UPDATE ing_plan_slice SET status_code = :status WHERE id = :id")
+    tx.execute(query, {"id": slice_id, "status": status.value})

@@ -9,7 +9,7 @@ from patra_ingest.errors import IngestError
 
 app = typer.Typer(
     name="patra",
-    help="Harvest literature metadata by description, prove it is complete, replay any batch.",
+    help="Harvest literature metadata from HTTP APIs by description, and prove it is complete.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

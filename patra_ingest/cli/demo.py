@@ -28,7 +28,7 @@ from patra_ingest.views.overview import list_states
 from patra_ingest.views.plan_summary import summarize_plan
 from patra_ingest.views.queue import find_newest_plan, find_plan_of_run, plan_progress
 from patra_ingest.views.records import list_ids
-from patra_ingest.wiring import open_ingest
+from patra_ingest.wiring import open_ingest, read_settings
 
 _PORT = 8765
 _DAYS = 10
@@ -38,7 +38,7 @@ _ENDPOINT = ("sandbox", "works")
 
 def run_demo(records: int) -> bool:
     """Run the demo; True when the ledger holds exactly what the sandbox has."""
-    settings = Settings()
+    settings = read_settings()
     say(prepare(settings))
     clock = SystemClock()
     world = _remembered_world(settings.home / "demo.json", records, clock)

@@ -16,9 +16,9 @@ Source = Annotated[str, typer.Argument(help="Source code, for example sandbox.")
 
 def init() -> None:
     """Create or migrate the ledger, load the dictionary and the built-in packs. Safe to repeat."""
-    from patra_ingest.settings import Settings
+    from patra_ingest.wiring import read_settings
 
-    say(prepare(Settings()))
+    say(prepare(read_settings()))
 
 
 def prepare(settings: "Settings") -> str:

@@ -131,6 +131,7 @@ _CLOSE = text("""
 
 def close_lost_batches(tx: Connection, tasks: Sequence[TaskId], now: datetime) -> None:
     """End the open batches of tasks whose worker fell silent."""
+    ensure_transition(BatchStatus.RUNNING, BatchStatus.FAILED)
     if tasks:
         tx.execute(_CLOSE, {"tasks": list(tasks), "now": instant_text(now)})
 

@@ -6,7 +6,7 @@ Instants travel as UTC text with microseconds, which both engines store, compare
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,7 +25,8 @@ Row = Mapping[str, Any]
 
 # SQLite: SQLITE_BUSY, SQLITE_LOCKED; MySQL: lock wait timeout, deadlock.
 _BUSY = ("database is locked", "database table is locked", "(1205,", "(1213,")
-_MISSING = "no such table", "(1146,"
+_MISSING = ("no such table", "(1146,")
+_NO_ROOM = ("disk is full", "readonly database", "disk I/O error", "(1021,", "(1114,", "(1290,")
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,11 @@ class Db:
                 f"The ledger {self.shown} has no tables yet ({seen}).",
                 "Create them with `patra init`.",
             )
+        if any(mark in seen for mark in _NO_ROOM):
+            return LedgerUnavailable(
+                f"The ledger {self.shown} cannot be written ({seen}).",
+                "Make room on its disk or correct its permissions, then start again.",
+            )
         if error.connection_invalidated or _cannot_connect(seen):
             return LedgerUnavailable(
                 f"The ledger {self.shown} cannot be reached ({seen}).",
@@ -93,8 +99,8 @@ class Db:
 
 
 def _cannot_connect(seen: str) -> bool:
-    marks = ("unable to open database", "(2003,", "(2002,", "(2006,", "(2013,", "(1045,", "(1049,")
-    return any(mark in seen for mark in marks)
+    marks = ("unable to open database", "file is not a database", "(2003,", "(2002,", "(2006,")
+    return any(mark in seen for mark in (*marks, "(2013,", "(1045,", "(1049,"))
 
 
 def open_db(url: str, timeout_seconds: float = 30.0, clock: Clock | None = None) -> Db:
@@ -121,7 +127,8 @@ def open_db(url: str, timeout_seconds: float = 30.0, clock: Clock | None = None)
 
 def _sqlite_engine(url: URL, timeout_seconds: float, clock: Clock) -> Engine:
     if url.database and url.database != ":memory:":
-        Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+        with suppress(OSError):  # SQLite itself then says that it cannot open the file
+            Path(url.database).parent.mkdir(parents=True, exist_ok=True)
     engine = create_engine(url, connect_args={"timeout": timeout_seconds})
 
     @event.listens_for(engine, "connect")

@@ -105,5 +105,7 @@ _CLOSE = text("""
 
 def close_lost_runs(tx: Connection, tasks: Sequence[TaskId], now: datetime) -> None:
     """End the open runs of tasks whose worker fell silent."""
+    for status in (RunStatus.PLANNED, RunStatus.RUNNING):
+        ensure_transition(status, RunStatus.FAILED)
     if tasks:
         tx.execute(_CLOSE, {"tasks": list(tasks), "now": instant_text(now)})

@@ -7,6 +7,7 @@ from sqlalchemy import Connection, text
 
 from patra_ingest.ledger.db import insert_missing, instant_text, json_text, read_instant
 from patra_ingest.model.codes import SliceStatus
+from patra_ingest.model.lifecycle import ensure_transition
 from patra_ingest.model.lineage import PlanId, SliceId, TaskId
 from patra_ingest.model.namespace import Namespace
 from patra_ingest.model.slices import CoveredWindow, NewSlice
@@ -59,14 +60,19 @@ def get_slice_of(tx: Connection, task_id: TaskId) -> tuple[Window, str, int]:
 
 
 # A slice follows its only task; nobody else moves it.
+_STATUS = text("SELECT status_code FROM ing_plan_slice WHERE id = :id")
 _FOLLOW = text("""
     UPDATE ing_plan_slice SET status_code = :new, version = version + 1, updated_at = :now
-     WHERE id = :id AND status_code <> :new
+     WHERE id = :id
 """)
 
 
 def follow_task(tx: Connection, slice_id: SliceId, status: SliceStatus, now: datetime) -> None:
     """Project a task's status onto its slice."""
+    old = SliceStatus(tx.execute(_STATUS, {"id": slice_id}).scalar_one())
+    if old == status:
+        return
+    ensure_transition(old, status)
     tx.execute(_FOLLOW, {"id": slice_id, "new": status.value, "now": instant_text(now)})
 
 

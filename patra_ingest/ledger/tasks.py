@@ -104,6 +104,7 @@ def lease_tasks(
     if not found:
         return []
     until = now + term
+    ensure_transition(TaskStatus.QUEUED, TaskStatus.DISPATCHED)
     tx.execute(
         _TAKE,
         {
@@ -143,6 +144,8 @@ def requeue_expired(tx: Connection, now: datetime) -> list[tuple[TaskId, SliceId
     """Return the tasks of silent workers to the queue; lease expiry alone frees a task."""
     query = _EXPIRED + (" FOR UPDATE SKIP LOCKED" if tx.dialect.name == "mysql" else "")
     found = tx.execute(text(query), {"now": instant_text(now)}).all()
+    for status in (TaskStatus.DISPATCHED, TaskStatus.EXECUTING):
+        ensure_transition(status, TaskStatus.QUEUED)
     if found:
         tx.execute(_REQUEUE, {"ids": [row.id for row in found], "now": instant_text(now)})
     return [(TaskId(row.id), SliceId(row.slice_id)) for row in found]

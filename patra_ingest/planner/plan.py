@@ -40,6 +40,7 @@ from patra_ingest.planner.windowing import Asked, NothingNew, harvest_window
 from patra_ingest.registry.read import read_declaration
 from patra_ingest.spec.compile import Compiled, compile_spec
 from patra_ingest.spec.declaration import Overrides
+from patra_ingest.spec.secrets import without_secrets
 
 _GROUP = 500
 
@@ -63,7 +64,7 @@ class Trigger:
         return {
             "from": self.asked.start,
             "to": self.asked.end,
-            "set": self.overrides.values,
+            "set": without_secrets(self.overrides.values),
             "params": self.overrides.params,
         }
 
@@ -157,12 +158,14 @@ class Planner:
             window = harvest_window(spec, reached, rooted.trigger.asked, now)
             if isinstance(window, NothingNew):
                 return Opened(rooted, None, None, window.reason)
-            if not missing(window, list_windows(tx, rooted.namespace, window.start)):
+            covered = list_windows(tx, rooted.namespace, window.start)
+            holes = missing(window, covered)
+            if not holes:
                 return Opened(rooted, None, window, f"{window} is covered already")
             remark = {"cursor": reached, "asked": rooted.trigger.params(), "now": now}
             new = NewPlan(
                 rooted.root,
-                _plan_key(rooted, window),
+                _plan_key(rooted, window, [i for hole in holes for i in refilled(hole, covered)]),
                 rooted.namespace,
                 direction(rooted.trigger.operation),
                 window,
@@ -249,13 +252,15 @@ def _root_row(trigger: Trigger, endpoint: str | None, now: datetime) -> TriggerR
     )
 
 
-def _plan_key(rooted: Rooted, window: Window) -> str:
+def _plan_key(rooted: Rooted, window: Window, refills: Sequence[int]) -> str:
+    """Return the plan's key; a window that failed before is a plan of its own, not the old one."""
     return keys.plan_key(
         provenance=rooted.namespace.provenance,
         operation=rooted.namespace.operation,
         endpoint=rooted.namespace.endpoint,
         window=window,
         expr_proto_hash=rooted.compiled.proto_hash,
+        campaign=f"refill-{keys.digest(sorted(set(refills)))[:12]}" if refills else None,
     )
 
 

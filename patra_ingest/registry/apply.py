@@ -6,12 +6,13 @@ alone, so applying the same pack twice changes nothing. No function here commits
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 from sqlalchemy import Connection, text
 
-from patra_ingest.ledger.db import insert, instant_text, json_text, read_json
+from patra_ingest.ledger.db import insert, instant_text, json_text, read_instant, read_json
 from patra_ingest.model.codes import Scope
 from patra_ingest.registry import rows
 from patra_ingest.registry.pack import Pack
@@ -137,6 +138,8 @@ def _apply_row(
     if current is not None and _same(current, wanted.columns):
         return
     if current is not None:
+        # Every row is valid for a moment at least, also when two changes fall into one instant.
+        now = max(now, read_instant(current["effective_from"]) + timedelta(microseconds=1))
         _close(tx, wanted.table, current["id"], now)
     insert(
         tx,
@@ -173,7 +176,8 @@ def _comparable(name: str, stored: Any) -> Any:
         return read_json(stored)
     if name == "initial_from" and stored is not None:
         return str(stored) if isinstance(stored, str) else stored.strftime("%Y-%m-%d %H:%M:%S.%f")
-    return stored
+    # MySQL keeps 0.1 exactly, as a Decimal that no float is equal to.
+    return float(stored) if isinstance(stored, Decimal) else stored
 
 
 def _stored(name: str, value: Any) -> Any:

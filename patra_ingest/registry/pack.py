@@ -22,6 +22,7 @@ from patra_ingest.model.codes import (
 )
 from patra_ingest.model.records import ChangeRule
 from patra_ingest.model.window import parse_duration, parse_instant
+from patra_ingest.spec.secrets import find_written_secrets
 from patra_ingest.spec.snapshot import StopRule
 
 _MAX_BYTES = 1_000_000
@@ -184,6 +185,17 @@ def parse_pack(loaded: Any, where: str) -> Pack:
         )
     except ValueError as error:
         raise PackError(f"{where}: {error}.", "Correct it.") from error
+    for name, endpoint in pack.endpoints.items():
+        request = {
+            "base_url": pack.provenance.base_url,
+            "query": endpoint.request.query,
+            "headers": pack.http.headers,
+        }
+        for problem in find_written_secrets(request):
+            raise PackError(
+                f"{where}, endpoint {name}: {problem.path} {problem.reason}.",
+                "A credential is never written into a pack.",
+            )
     return pack
 
 

@@ -12,6 +12,7 @@ from patra_ingest.model.codes import WatermarkSource
 from patra_ingest.model.records import ChangeRule
 from patra_ingest.spec.merge import Merged
 from patra_ingest.spec.problems import Problem
+from patra_ingest.spec.secrets import find_written_secrets
 from patra_ingest.spec.snapshot import StopRule
 
 # What a request template may speak of. `window.last` is the last instant inside the window.
@@ -54,6 +55,10 @@ def _https_unless_allowed(merged: Merged, _params: frozenset[str]) -> Iterator[P
         yield Problem(
             "http.allow_insecure_http", "is meant for this machine only", "use https for a host"
         )
+
+
+def _no_secret_is_written_down(merged: Merged, _params: frozenset[str]) -> Iterator[Problem]:
+    yield from find_written_secrets(merged.values["request"])
 
 
 def _timeouts_are_bounded(merged: Merged, _params: frozenset[str]) -> Iterator[Problem]:
@@ -156,6 +161,7 @@ def _rates_are_positive(merged: Merged, _params: frozenset[str]) -> Iterator[Pro
 CHECKS: tuple[Check, ...] = (
     _required_values,
     _https_unless_allowed,
+    _no_secret_is_written_down,
     _timeouts_are_bounded,
     _paging_can_end,
     _paths_parse,

@@ -9,19 +9,10 @@ import re
 from collections.abc import Mapping
 from urllib.parse import quote, unquote_plus, urlsplit, urlunsplit
 
+from patra_ingest.model.secrets import is_secret_name
+
 HIDDEN = "***"
 
-# Names are compared in lower case and without punctuation: api_key, apiKey and X-API-Key are one.
-# Page tokens (resumptionToken, pageToken, …) are evidence, not secrets, and stay.
-_SECRET_NAMES = frozenset({"authorization", "credentials", "jwt", "passwd", "pwd"})
-_SECRET_ENDS = (
-    *("accesskey", "accesskeyid", "apikey", "authkey", "keypairid", "privatekey", "secretkey"),
-    *("subscriptionkey", "accesstoken", "apitoken", "authtoken", "bearertoken", "clienttoken"),
-    *("csrftoken", "idtoken", "insttoken", "refreshtoken", "securitytoken", "sessiontoken"),
-    *("usertoken", "credential", "passphrase", "password", "secret", "sessionid", "signature"),
-)
-# Secrets as `?key=…`, but ordinary words as `"key": …` in a body.
-_SECRET_PARAMETERS = frozenset({"auth", "key", "pass", "sid", "sig", "token"})
 _SECRET_HEADER = re.compile(
     r"authori[sz]ation|cookie|token|secret|passw|signature|credential|^x-auth"
     r"|(?:api|access|auth|subscription)-?key",
@@ -101,7 +92,7 @@ def _redact_query(query: str) -> str:
 
 def _redact_parameter(parameter: str) -> str:
     name, equals, value = parameter.partition("=")
-    if equals and value and _is_secret(unquote_plus(name), as_parameter=True):
+    if equals and value and is_secret_name(unquote_plus(name), as_parameter=True):
         return f"{name}={HIDDEN}"
     plain = unquote_plus(parameter)
     clean = redact_text(plain, None)
@@ -111,25 +102,16 @@ def _redact_parameter(parameter: str) -> str:
 
 
 def _redact_tag(found: re.Match[str]) -> str:
-    return f"<{found[1]}>{HIDDEN}" if _is_secret(found[1], as_parameter=False) else found[0]
+    return f"<{found[1]}>{HIDDEN}" if is_secret_name(found[1], as_parameter=False) else found[0]
 
 
 def _redact_pairs(text: str) -> str:
     kept, done = [], 0
     for name in _NAME.finditer(text):
-        if name.start() < done or not _is_secret(name[1], as_parameter=name[2] != ":"):
+        if name.start() < done or not is_secret_name(name[1], as_parameter=name[2] != ":"):
             continue  # and go on behind the name: the value of a harmless pair may hold another
         if value := _VALUE.match(text, name.end()):
             quoted = value[1] or ""
             kept += [text[done : name.end()], quoted, HIDDEN, quoted]
             done = value.end()
     return "".join([*kept, text[done:]])
-
-
-def _is_secret(name: str, as_parameter: bool) -> bool:
-    plain = re.sub(r"[^a-z0-9]", "", name.lower())
-    return (
-        plain in _SECRET_NAMES
-        or plain.endswith(_SECRET_ENDS)
-        or (as_parameter and plain in _SECRET_PARAMETERS)
-    )
