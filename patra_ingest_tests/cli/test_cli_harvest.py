@@ -1,0 +1,150 @@
+"""The commands that work: from an empty folder to records, and what is said about it."""
+
+import json
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime
+
+import pytest
+import yaml
+from sqlalchemy import create_engine, text
+
+from patra_ingest.sandbox.behaviour import Behaviour
+from patra_ingest.sandbox.process import start_sandbox
+from patra_ingest.sandbox.world import World
+from patra_ingest_tests.builders import pack_text
+from patra_ingest_tests.fakes import wait_until
+
+WORLD = World(records=120, start=datetime(2026, 1, 1, tzinfo=UTC), days=2, seed=1)
+WINDOW = ("--from=2026-01-01", "--to=2026-01-03")
+
+
+@pytest.fixture(scope="module")
+def box():
+    with start_sandbox(WORLD) as box:
+        yield box
+
+
+def ok(done):
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    assert done.stderr == ""
+    return done.stdout
+
+
+def at(box):
+    return f"--set=request.base_url={box.url}"
+
+
+def test_init_can_be_repeated(patra, empty_db_url):
+    first = ok(patra("init", PATRA_DB_URL=empty_db_url))
+    again = ok(patra("init", PATRA_DB_URL=empty_db_url))
+
+    assert "is ready: 9 migrations applied" in first
+    assert again.endswith("is up to date.\n")
+
+
+def test_a_run_from_an_empty_folder_to_the_proof(patra, box, db_url):
+    ledger = {"PATRA_DB_URL": db_url}
+    ok(patra("init", **ledger))
+
+    said = ok(patra("run", "sandbox", "--endpoint=works", *WINDOW, at(box), **ledger))
+
+    assert "120 seen: 120 inserted" in said
+    assert "2: 2 COMPLETE; 120 promised, 120 landed" in said
+    assert "2026-01-03 00:00:00Z" in said
+    again = ok(patra("run", "sandbox", "--endpoint=works", *WINDOW, at(box), **ledger))
+    assert again.startswith("Nothing to plan: [2026-01-01T00:00:00Z, 2026-01-03T00:00:00Z) is")
+    (state,) = json.loads(ok(patra("status", "--json", **ledger)))
+    assert (state["records"], state["tasks"]) == (120, {"SUCCEEDED": 2})
+    assert state["cursor"] == "2026-01-03T00:00:00+00:00"
+    assert "120" in ok(patra("status", **ledger))
+    engine = create_engine(db_url)
+    with engine.connect() as tx:
+        ids = set(tx.execute(text("SELECT provider_id FROM ing_record")).scalars())
+    engine.dispose()
+    assert ids == set(box.truth().ids)
+
+
+def test_plan_and_work_are_a_run_in_two_commands_and_speak_json(patra, box, home):
+    planned = json.loads(
+        ok(patra("plan", "sandbox", "--endpoint=works", *WINDOW, at(box), "--json"))
+    )
+    drained = json.loads(ok(patra("work", "--until-empty", "--lanes=2", "--json")))
+    nothing = json.loads(ok(patra("work", "--until-empty", "--json")))
+
+    assert (planned["plan_id"], planned["slices"]) == (1, 2)
+    assert drained["tasks"] == {"SUCCEEDED": 2}
+    assert drained["batches"]["inserted"] == 120
+    assert nothing == {"tasks": {}, "batches": {}}
+    summary = patra("run", "sandbox", "--endpoint=works-by-offset", *WINDOW, at(box), "--json")
+    assert json.loads(ok(summary))["counts"]["inserted"] == 120
+
+
+def test_a_held_endpoint_waits_until_it_is_resumed(patra, box, home):
+    ok(patra("plan", "sandbox", "--endpoint=works", *WINDOW, at(box)))
+    ok(patra("hold", "sandbox/works", "--reason=lunch"))
+
+    (held,) = json.loads(ok(patra("status", "--json")))
+    assert held["held"] == "lunch"
+    assert json.loads(ok(patra("work", "--until-empty", "--json")))["tasks"] == {}
+
+    assert "1 holds lifted" in ok(patra("resume", "sandbox/works"))
+    assert json.loads(ok(patra("work", "--until-empty", "--json")))["tasks"] == {"SUCCEEDED": 2}
+    assert "was not held" in ok(patra("resume", "sandbox"))
+
+
+def test_an_empty_status_says_how_to_begin(patra, home):
+    assert "patra run SOURCE --from DATE" in ok(patra("status"))
+    assert json.loads(ok(patra("status", "--json"))) == []
+
+
+def test_a_pack_can_be_applied_and_shown(patra, home, tmp_path):
+    (tmp_path / "pack.yaml").write_text(yaml.safe_dump(pack_text()))
+
+    assert "example: opened endpoint works HARVEST" in ok(patra("registry", "apply", "pack.yaml"))
+    assert ok(patra("registry", "apply", "pack.yaml")) == "example: nothing to change\n"
+    shown = ok(patra("registry", "show", "example"))
+    assert "paging.page_size = 10  [reg_prov_pagination_cfg #" in shown
+    told = json.loads(ok(patra("registry", "show", "example", "--json")))
+    assert told["spec"]["paging"]["page_size"] == 10
+    assert "✓ example/works" in ok(patra("registry", "check", "example"))
+
+
+def test_ctrl_c_ends_a_run_after_its_batch_and_says_what_is_left(home, tmp_path):
+    command = [sys.executable, "-c", "from patra_ingest.cli import main; main()", "run", "sandbox"]
+    with start_sandbox(WORLD, Behaviour(latency_ms=50)) as slow:
+        run = subprocess.Popen(
+            [*command, *WINDOW, at(slow), "--set=paging.page_size=2", "--lanes=1"],
+            env={"PATRA_HOME": str(home), "PATH": ""},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        wait_until(lambda: slow.stats()["requests"] > 3)
+        run.send_signal(signal.SIGINT)
+        out, err = run.communicate(timeout=30)
+        stats = slow.stats()
+
+    assert (run.returncode, err) == (1, "")
+    assert "`patra work` goes on" in out
+    assert "1 READY" in out or "2 READY" in out
+    assert stats["pages"]["repeated"] == {}
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["status"], ["work", "--until-empty"]])
+def test_no_command_but_demo_needs_dagster(home, arguments):
+    look = (
+        "import sys\nfrom patra_ingest.cli import main\ntry:\n    main()\nfinally:\n"
+        "    sys.stderr.write(','.join(m for m in sys.modules if m.startswith('dagster')))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", look, *arguments],
+        env={"PATRA_HOME": str(home), "PATH": ""},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,0 +1,1 @@
+"""Planner, executor and a real upstream together: one file per promise."""

@@ -1,0 +1,80 @@
+"""A secret is written down nowhere: not from a pack, not from a trigger, not from an answer."""
+
+import pytest
+from sqlalchemy import inspect
+
+from patra_ingest.errors import CompileError, PackError
+from patra_ingest_tests.builders import a_pack, a_trigger, an_endpoint, day
+from patra_ingest_tests.fakes import upstream
+from patra_ingest_tests.pipeline.harness import Home
+
+CANARY = "CANARY-8f3a91"
+QUERY = {"from": "${window.from|iso}", "offset": "${page.offset}"}
+
+
+def answer(status):
+    """Return an upstream's answer that repeats the secret: in a bad item, or in an error text."""
+    item = {"id": "a", "updated": "2025-09-01T00:00:00Z", "title": "t"}
+    bad = {"id": None, "api_key": CANARY}
+    echo = {"error": f"the api_key={CANARY} at https://me:{CANARY}@example.org was refused"}
+    return (status, {"items": [item, bad], "total": 2} if status == 200 else echo)
+
+
+def tables_with_canary(home):
+    with home.db.read() as tx:
+        tables = [name for name in inspect(tx).get_table_names() if "yoyo" not in name]
+    return [
+        name
+        for name in tables
+        if any(CANARY in str(value) for row in home.rows(f"SELECT * FROM {name}") for value in row)
+    ]
+
+
+@pytest.fixture
+def home(db, db_url, tmp_path):
+    return Home(db, db_url, tmp_path / "home")
+
+
+@pytest.mark.parametrize("status", [200, 400, 401, 500])
+def test_a_secret_that_the_upstream_repeats_reaches_no_table(home, status):
+    with upstream(lambda _: answer(status)) as source:
+        home.apply(a_pack(source.url))
+        home.plan(a_trigger(start=day(0), end=day(1)))
+        home.work()
+
+        assert source.asked
+
+    assert tables_with_canary(home) == []
+
+
+@pytest.mark.parametrize(
+    ("url", "query"),
+    [
+        pytest.param(f"http://me:{CANARY}@127.0.0.1:9", {}, id="user and password"),
+        pytest.param("http://127.0.0.1:9", {"api_key": CANARY}, id="a key as parameter"),
+    ],
+)
+def test_a_pack_with_a_secret_is_refused(url, query):
+    with pytest.raises(PackError, match="never written into a pack") as refusal:
+        a_pack(url, works=an_endpoint(request={"query": {**QUERY, **query}}))
+
+    assert CANARY not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        pytest.param({"base_url": f"http://me:{CANARY}@127.0.0.1:9"}, id="user and password"),
+        pytest.param({"query": {**QUERY, "token": CANARY}}, id="a token as parameter"),
+        pytest.param({"headers": {"Authorization": f"Bearer {CANARY}"}}, id="a header"),
+    ],
+)
+def test_a_trigger_with_a_secret_is_refused_and_leaves_no_trace_of_it(home, request_):
+    home.apply(a_pack())
+
+    with pytest.raises(CompileError, match="never written") as refusal:
+        home.plan(a_trigger(start=day(0), end=day(1), values={"request": request_}))
+
+    assert CANARY not in str(refusal.value)
+    assert tables_with_canary(home) == []
+    assert home.one("SELECT COUNT(*) FROM ing_schedule_instance WHERE problems IS NOT NULL") == 1
