@@ -1,0 +1,1 @@
+"""Dagster's side: resources, jobs, sensors, schedules, assets; each thin over the package."""

@@ -1,0 +1,244 @@
+"""Executing from Dagster: lanes that drain the ledger's queue, and the sensor that starts them.
+
+A dynamic step is a group of tasks, never one task: a step costs Dagster about a tenth of a second,
+a task inside a step a fraction of a millisecond. There is no RetryPolicy: the ledger resumes.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+import dagster as dg
+from pydantic import Field
+from sqlalchemy import Connection
+
+from patra_ingest.defs.assets import materialization
+from patra_ingest.defs.planning import compile_spec, open_plan, tag_run
+from patra_ingest.defs.resources import CursorResource, LedgerResource, RateGateResource
+from patra_ingest.defs.stopping import run_stoppable
+from patra_ingest.executor.work import Drained, Order
+from patra_ingest.ledger.tasks import TaskFilter, count_open
+from patra_ingest.model.codes import Operation
+from patra_ingest.model.lineage import PlanId, TaskId
+from patra_ingest.planner.plan import Opened
+from patra_ingest.views.overview import list_states
+from patra_ingest.views.plan_summary import PlanSummary, summarize_plan
+from patra_ingest.views.queue import (
+    count_due,
+    find_plan_of_run,
+    list_plans_of_worker,
+    list_task_groups,
+)
+from patra_ingest.wiring import Ingest
+
+MAX_LANES = 8
+TASKS_PER_LANE = 4
+TASKS_PER_RUN = 200
+MAX_RUNS = 2
+_ANY_TIME = timedelta(days=36500)
+EXECUTOR = {"patra/role": "executor"}  # dagster.yaml limits how many of these run at once
+
+
+@dataclass(frozen=True)
+class Lane:
+    """The share of the queue that one step drains."""
+
+    name: str
+    takes: str
+    wanted: TaskFilter
+
+    def output(self) -> dg.DynamicOutput["Lane"]:
+        """Return the lane as one dynamic step."""
+        return dg.DynamicOutput(self, mapping_key=self.name, metadata={"takes": self.takes})
+
+
+class LaneConfig(dg.Config):
+    """How hard one step works."""
+
+    threads: int = Field(
+        default=4, ge=1, le=64, description="Tasks executed at once inside a step, 1 to 64."
+    )
+
+
+class DrainConfig(dg.Config):
+    """Which part of the queue a run drains."""
+
+    operation: Operation = Field(
+        default=Operation.HARVEST, description="Only tasks of this operation."
+    )
+    lanes: int = Field(
+        default=1, ge=1, le=MAX_LANES, description="Steps; they run one after another."
+    )
+
+
+@dg.op(out=dg.DynamicOut(Lane))
+def cut_slices(
+    context: dg.OpExecutionContext, opened: Opened, ledger: LedgerResource
+) -> Iterator[dg.DynamicOutput[Lane]]:
+    """Cut the window into slices, share their tasks out to lanes."""
+    with ledger.open() as live:
+        lanes = _cut(live, opened)
+    context.log.info(f"Lanes to drain: {len(lanes)}")
+    for lane in lanes:
+        yield lane.output()
+
+
+def _cut(live: Ingest, opened: Opened) -> list[Lane]:
+    """Queue the plan's tasks; return what earlier runs left of the endpoint, then the plan."""
+    name, plan = opened.rooted.namespace, opened.plan_id
+    earlier = TaskFilter(None, None, None, name.provenance, name.endpoint, name.operation)
+    with live.db.read() as tx:
+        left = count_open(tx, live.db.now(tx) + _ANY_TIME, earlier)
+    count = live.planner.cut_slices(opened)
+    lanes = []
+    if plan is not None:
+        steps = min(MAX_LANES, max(1, math.ceil(count / TASKS_PER_LANE)))
+        with live.db.read() as tx:
+            groups = list_task_groups(tx, plan, steps)
+        for number, (first, last) in enumerate(groups, start=1):
+            takes = f"tasks {first} to {last} of plan {plan}"
+            lanes.append(Lane(f"lane_{number:02d}", takes, TaskFilter(plan, first, last)))
+        if groups:
+            earlier = replace(earlier, last_task=TaskId(groups[0][0] - 1))
+    if left:
+        lanes.insert(0, Lane("earlier", f"{left} tasks that earlier runs left", earlier))
+    return lanes
+
+
+@dg.op
+def execute_slice(
+    context: dg.OpExecutionContext, config: LaneConfig, lane: Lane, ledger: LedgerResource
+) -> dict[str, int]:
+    """Execute the slices of one lane until none is left."""
+    with ledger.open(context.run_id) as live:
+        worker = live.worker(f"{context.run_id}/{lane.name}")
+        order = Order(config.threads, until_empty=True, wanted=lane.wanted)
+        drained = run_stoppable(lambda stop: worker.work(order, stop, lambda _stats: None))
+    done = _numbers(drained)
+    context.add_output_metadata(done)
+    return done
+
+
+def _numbers(drained: Drained) -> dict[str, int]:
+    """Return what a lane did, in words a person reads."""
+    sums = drained.batches
+    return {
+        **{f"tasks_{end.lower()}": count for end, count in sorted(drained.tasks.items())},
+        "pages": sums["pages"],
+        "requests": sums["reqCount"],
+        "records_seen": sums["itemsCount"],
+        "records_inserted": sums["inserted"],
+        "records_updated": sums["updated"],
+        "records_quarantined": sums["quarantined"],
+    }
+
+
+@dg.op(out=dg.Out(dg.Nothing))
+def settle(
+    context: dg.OpExecutionContext,
+    lanes: list[dict[str, int]],
+    ledger: LedgerResource,
+    cursors: CursorResource,
+    rate_gate: RateGateResource,
+) -> Iterator[dg.AssetMaterialization | dg.Output[None]]:
+    """Advance the cursors, report what the ledger says was done."""
+    cursors.catch_up()
+    with ledger.open() as live, live.db.read() as tx:
+        own = _own_plans(tx, context.run)
+        worked_on = list_plans_of_worker(tx, context.run_id)
+        summaries = [summarize_plan(tx, plan) for plan in sorted({*worked_on, *own})]
+        records = {(s.provenance, s.endpoint): s.records for s in list_states(tx)}
+    # Yielded, not logged: what is logged in a step that fails is lost.
+    for summary in summaries:
+        yield materialization(summary, records.get((summary.provenance, summary.endpoint), 0))
+    problems = [problem for summary in summaries for problem in _problems(summary, own)]
+    if problems:
+        raise dg.Failure(" ".join(problems))
+    rates = {f"rate {key}": allowed for key, allowed in rate_gate.states().items()}
+    yield dg.Output(None, metadata={"lanes": len(lanes), **rates})
+
+
+def _own_plans(tx: Connection, run: dg.DagsterRun) -> set[PlanId]:
+    """Return the plans this run must answer for, those of the run that it repeats included.
+
+    Dagster's “from failure” forgets dynamic steps that had not started: the ledger does not.
+    """
+    runs = {run.run_id, run.parent_run_id, run.root_run_id}
+    plans = (find_plan_of_run(tx, run.job_name, run_id) for run_id in runs if run_id)
+    return {plan for plan in plans if plan is not None}
+
+
+def _problems(summary: PlanSummary, own: set[PlanId]) -> Iterator[str]:
+    """Say what a person must know before he trusts the run."""
+    slices = ", ".join(f"{count} {status}" for status, count in summary.slices.items())
+    reasons = "; ".join(summary.errors) or "no error was noted"
+    if failed := summary.slices.get("FAILED"):
+        yield (
+            f"Plan {summary.plan_id}: {failed} of {sum(summary.slices.values())} slices failed"
+            f" ({reasons}). The cursor waits there; the next plan asks for them again."
+        )
+    elif summary.plan_id in own and not summary.is_proved:
+        yield (
+            f"Plan {summary.plan_id} is not finished: its slices are {slices} ({reasons}). They stay queued;"
+            " `patra status` shows whether the endpoint is held, execute_job goes on."
+        )
+
+
+@dg.job(executor_def=dg.in_process_executor)
+def ingest_job() -> None:
+    """Plan one trigger and execute it, all in one run.
+
+    Tasks that an earlier run left in the endpoint's queue are executed first. Run again, it asks
+    only for what is new.
+    """
+    settle(cut_slices(open_plan(compile_spec())).map(execute_slice).collect())
+
+
+@dg.op(out=dg.DynamicOut(Lane))
+def open_lanes(
+    context: dg.OpExecutionContext, config: DrainConfig
+) -> Iterator[dg.DynamicOutput[Lane]]:
+    """Open lanes; what they take is decided by the ledger's leases."""
+    tag_run(context, operation=config.operation)
+    for number in range(1, config.lanes + 1):
+        takes = f"any {config.operation} task"
+        yield Lane(f"lane_{number:02d}", takes, TaskFilter(operation=config.operation)).output()
+
+
+@dg.job(executor_def=dg.in_process_executor, tags=EXECUTOR)
+def execute_job() -> None:
+    """Lease and execute queued tasks, whoever planned them, until none is left.
+
+    Several runs share the queue: every task is executed by one of them.
+    """
+    settle(open_lanes().map(execute_slice).collect())
+
+
+_ACTIVE = [
+    dg.DagsterRunStatus.QUEUED,
+    dg.DagsterRunStatus.NOT_STARTED,
+    dg.DagsterRunStatus.STARTING,
+    dg.DagsterRunStatus.STARTED,
+    dg.DagsterRunStatus.CANCELING,
+]
+
+
+@dg.sensor(job=execute_job, minimum_interval_seconds=5)
+def queued_tasks(
+    context: dg.SensorEvaluationContext, ledger: LedgerResource
+) -> dg.SensorResult | dg.SkipReason:
+    """Start executor runs while tasks are due; level-triggered, so a missed tick loses nothing."""
+    operation = Operation.HARVEST
+    tags = {**EXECUTOR, "patra/operation": operation.value}
+    with ledger.open() as live, live.db.read() as tx:
+        due = count_due(tx, operation, live.db.now(tx))
+    active = context.instance.get_runs_count(
+        dg.RunsFilter(job_name="execute_job", tags=tags, statuses=_ACTIVE)
+    )
+    missing = min(MAX_RUNS, math.ceil(due / TASKS_PER_RUN)) - active
+    if missing <= 0:
+        return dg.SkipReason(f"{due} tasks are due, {active} executor runs are active")
+    config = dg.RunConfig(ops={"open_lanes": DrainConfig(operation=operation)})
+    # No run_key: Dagster never runs a used one again, and the ledger already prevents doubles.
+    return dg.SensorResult([dg.RunRequest(run_config=config, tags=tags) for _ in range(missing)])

@@ -1,0 +1,65 @@
+"""What ops and sensors are handed: the ledger, and over it the Registry, the gate and the cursors.
+
+Each opens what `wiring` builds for the length of a block; nothing is opened at import. None has a
+field: the environment says where the ledger is (`settings`), so that no password can be typed into
+the Launchpad and be kept with the run.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import dagster as dg
+
+from patra_ingest.errors import PersonMustAct
+from patra_ingest.registry.read import EndpointName, list_endpoints
+from patra_ingest.views.budget import list_buckets
+from patra_ingest.wiring import Ingest, open_ingest
+
+
+class LedgerResource(dg.ConfigurableResource["LedgerResource"]):
+    """The SQL ledger that PATRA_DB_URL and PATRA_HOME name: the only truth."""
+
+    @contextmanager
+    def open(self, worker_name: str | None = None) -> Iterator[Ingest]:
+        """Open the live objects; leaving the block closes them.
+
+        What a person must mend fails the step with our one sentence.
+        """
+        try:
+            with open_ingest(worker_name=worker_name) as live:
+                yield live
+        except PersonMustAct as error:
+            raise dg.Failure(str(error)) from None
+
+
+class RegistryResource(dg.ConfigurableResource["RegistryResource"]):
+    """The Registry: what can be planned."""
+
+    ledger: dg.ResourceDependency[LedgerResource]
+
+    def endpoints(self) -> list[EndpointName]:
+        """Return every endpoint and operation the Registry declares now."""
+        with self.ledger.open() as live, live.db.read() as tx:
+            return list_endpoints(tx, live.clock.now())
+
+
+class RateGateResource(dg.ConfigurableResource["RateGateResource"]):
+    """The rate gate: how fast we may go, shared by all processes."""
+
+    ledger: dg.ResourceDependency[LedgerResource]
+
+    def states(self) -> dict[str, str]:
+        """Return what every rate key allows now, in words."""
+        with self.ledger.open() as live, live.db.read() as tx:
+            return {bucket.rate_key: bucket.words(live.db.now(tx)) for bucket in list_buckets(tx)}
+
+
+class CursorResource(dg.ConfigurableResource["CursorResource"]):
+    """The cursors: how far we are."""
+
+    ledger: dg.ResourceDependency[LedgerResource]
+
+    def catch_up(self) -> None:
+        """Advance every cursor that is behind its frontier."""
+        with self.ledger.open() as live:
+            live.cursors.catch_up()
