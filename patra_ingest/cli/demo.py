@@ -56,7 +56,7 @@ def run_demo(records: int) -> bool:
     compared = f"{len(have)} records in the ledger, {len(truth)} in the sandbox: {verdict}"
     say("")
     if summary is None:
-        say(f"Nothing new since the last demo. {compared}.")
+        say(f"Nothing new to plan since the last demo. {compared}.")
     else:
         print_summary(summary, ("truth", compared))
     _say_what_next(settings)

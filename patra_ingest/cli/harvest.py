@@ -153,8 +153,13 @@ def _instant(text: str, option: str) -> Any:
 
 def _stop_on_signals() -> threading.Event:
     stop = threading.Event()
+
+    def ask_to_stop(*_: object) -> None:
+        # From a thread: a second signal may arrive while the first one is inside `set`.
+        threading.Thread(target=stop.set).start()
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
+        signal.signal(number, ask_to_stop)
     return stop
 
 

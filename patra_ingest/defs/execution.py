@@ -33,6 +33,7 @@ from patra_ingest.views.queue import (
 from patra_ingest.wiring import Ingest
 
 MAX_LANES = 8
+MAX_THREADS = 64
 TASKS_PER_LANE = 4
 TASKS_PER_RUN = 200
 MAX_RUNS = 2
@@ -57,7 +58,7 @@ class LaneConfig(dg.Config):
     """How hard one step works."""
 
     threads: int = Field(
-        default=4, ge=1, le=64, description="Tasks executed at once inside a step, 1 to 64."
+        default=4, description=f"Tasks executed at once inside a step, 1 to {MAX_THREADS}."
     )
 
 
@@ -68,8 +69,14 @@ class DrainConfig(dg.Config):
         default=Operation.HARVEST, description="Only tasks of this operation."
     )
     lanes: int = Field(
-        default=1, ge=1, le=MAX_LANES, description="Steps; they run one after another."
+        default=1, description=f"Steps, 1 to {MAX_LANES}; they run one after another."
     )
+
+
+def _require(name: str, number: int, most: int) -> None:
+    # The Launchpad does not check limits, and pydantic's own would fail with a traceback.
+    if not 1 <= number <= most:
+        raise dg.Failure(f"{name} is {number}; give a number from 1 to {most}.")
 
 
 @dg.op(out=dg.DynamicOut(Lane))
@@ -111,6 +118,7 @@ def execute_slice(
     context: dg.OpExecutionContext, config: LaneConfig, lane: Lane, ledger: LedgerResource
 ) -> dict[str, int]:
     """Execute the slices of one lane until none is left."""
+    _require("threads", config.threads, MAX_THREADS)
     with ledger.open(context.run_id) as live:
         worker = live.worker(f"{context.run_id}/{lane.name}")
         order = Order(config.threads, until_empty=True, wanted=lane.wanted)
@@ -180,8 +188,8 @@ def _problems(summary: PlanSummary, own: set[PlanId]) -> Iterator[str]:
         )
     elif summary.plan_id in own and not summary.is_proved:
         yield (
-            f"Plan {summary.plan_id} is not finished: its slices are {slices} ({reasons}). They stay queued;"
-            " `patra status` shows whether the endpoint is held, execute_job goes on."
+            f"Plan {summary.plan_id} is not finished: its slices are {slices} ({reasons})."
+            " They stay queued; `patra status` says if the endpoint is held, execute_job goes on."
         )
 
 
@@ -200,6 +208,7 @@ def open_lanes(
     context: dg.OpExecutionContext, config: DrainConfig
 ) -> Iterator[dg.DynamicOutput[Lane]]:
     """Open lanes; what they take is decided by the ledger's leases."""
+    _require("lanes", config.lanes, MAX_LANES)
     tag_run(context, operation=config.operation)
     for number in range(1, config.lanes + 1):
         takes = f"any {config.operation} task"

@@ -7,7 +7,7 @@ its task back.
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -35,6 +35,7 @@ from patra_ingest.model.codes import SliceStatus
 
 _FIRST_IDLE_SECONDS = 0.1
 _LONGEST_IDLE_SECONDS = 2.0
+_JOIN_SECONDS = 0.5
 # A queue counts as empty when its next task is due later than this.
 _PATIENCE = timedelta(minutes=5)
 
@@ -116,8 +117,7 @@ class Worker:
         for thread in lanes:
             thread.start()
         try:
-            for thread in lanes:
-                thread.join()
+            _await(lanes)
         except BaseException:
             stop.set()  # whatever interrupts us: the lanes end after their batch, and then we do
             raise
@@ -193,3 +193,10 @@ class Worker:
                 # A lost lease, or a ledger out of reach, is noticed by the lane at its next write.
                 with suppress(PersonMustAct), self._db.write() as tx:
                     try_renew(tx, lease, self._db.now(tx), self._term)
+
+
+def _await(threads: Sequence[threading.Thread]) -> None:
+    for thread in threads:
+        # An endless join would not let two quick signals through.
+        while thread.is_alive():
+            thread.join(_JOIN_SECONDS)

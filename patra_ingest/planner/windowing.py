@@ -20,7 +20,7 @@ class Asked:
         if self.start and self.end and self.start >= self.end:
             raise PlanError(
                 f"The window [{instant_iso(self.start)}, {instant_iso(self.end)}) is empty.",
-                "Give a --from that is earlier than --to.",
+                "Give a start that is earlier than the end.",
             )
 
 
@@ -42,7 +42,7 @@ def harvest_window(
     if start is None:
         raise PlanError(
             "This endpoint was never harvested and declares no start.",
-            "Say where to begin, for example --from 2026-01-01.",
+            "Say where to begin: --from, or window_from in Dagster.",
         )
     zone = ZoneInfo(spec.zone)
     safe = now - spec.safety_lag

@@ -59,12 +59,12 @@ def content(home):
         ),
         pytest.param(
             ("plan", "sandbox", "--from", "2026-01-02", "--to", "2026-01-02"),
-            r"is empty\. Give a --from that is earlier than --to",
+            r"is empty\. Give a start that is earlier than the end",
             id="from = to",
         ),
         pytest.param(
             ("run", "sandbox", "--from", "2026-01-03", "--to", "2026-01-02"),
-            r"is empty\. Give a --from that is earlier than --to",
+            r"is empty\. Give a start that is earlier than the end",
             id="from > to",
         ),
         pytest.param(

@@ -78,3 +78,29 @@ def test_a_trigger_with_a_secret_is_refused_and_leaves_no_trace_of_it(home, requ
     assert CANARY not in str(refusal.value)
     assert tables_with_canary(home) == []
     assert home.one("SELECT COUNT(*) FROM ing_schedule_instance WHERE problems IS NOT NULL") == 1
+
+
+# BUG: a template is no literal, so `api_key: ${params.key}` passes, and the trigger's parameters
+# are stored in ing_schedule_instance and ing_plan.
+@pytest.mark.xfail(strict=True, reason="nobody looks where a trigger's parameter is going")
+def test_a_secret_among_the_parameters_of_a_trigger_is_refused(home):
+    query = {**QUERY, "api_key": "${params.key}"}
+    home.apply(a_pack(works=an_endpoint(request={"query": query})))
+
+    with pytest.raises(CompileError, match="never written"):
+        home.plan(a_trigger(start=day(0), end=day(1), params={"key": CANARY}))
+
+    assert tables_with_canary(home) == []
+
+
+def test_our_mail_address_goes_to_the_upstream_and_only_its_host_is_written_down(home, monkeypatch):
+    monkeypatch.setenv("PATRA_CONTACT", f"{CANARY}@example.org")
+    query = {**QUERY, "mailto": "${identity.contact}"}
+    with upstream(lambda _: answer(200)) as source:
+        home.apply(a_pack(source.url, works=an_endpoint(request={"query": query})))
+        home.plan(a_trigger(start=day(0), end=day(1)))
+        home.work()
+
+        assert source.asked[0]["mailto"] == f"{CANARY}@example.org"
+    assert tables_with_canary(home) == []
+    assert "@example.org" in home.rows("SELECT request FROM ing_task_run_batch")[0][0]

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from patra_ingest.ledger.db import read_json
+from patra_ingest.ledger.db import find_instant, read_instant, read_json
 from patra_ingest_tests.pipeline.harness import (
     HOUR,
     end_state,
@@ -60,6 +60,28 @@ def test_a_window_that_begins_and_ends_anywhere_loses_nothing_at_its_edges(
 
     assert records_of(home, endpoint) == truth_of(box, edges[0], edges[-1])
     assert end_state(home).cursor == edges[-1]
+
+
+def test_the_cursor_follows_every_slice_and_says_which_batch_let_it(home, box, in_days):
+    home.plan(sandbox_trigger(box, in_days(0), in_days(3)))
+    seen = []
+
+    def look(_stats):
+        seen.append(end_of(home))
+
+    def end_of(home):
+        return find_instant(home.one("SELECT MAX(normalized_instant) FROM ing_cursor"))
+
+    home.work(on_batch=look)
+
+    assert sorted({at for at in seen if at}) == [in_days(1), in_days(2)]
+    steps = home.rows(
+        "SELECT e.new_instant, s.window_to, b.run_id, e.run_id FROM ing_cursor_event e"
+        " JOIN ing_plan_slice s ON s.id = e.slice_id"
+        " JOIN ing_task_run_batch b ON b.id = e.batch_id ORDER BY e.id"
+    )
+    assert [read_instant(step[0]) for step in steps] == [in_days(1), in_days(2), in_days(3)]
+    assert all(step[0] == step[1] and step[2] == step[3] for step in steps)
 
 
 def test_every_row_leads_back_to_the_trigger(home, box, in_days):

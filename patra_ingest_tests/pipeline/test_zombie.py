@@ -7,7 +7,9 @@ import pytest
 
 from patra_ingest.executor.execute import TaskEnd, TaskExecutor
 from patra_ingest.executor.run_batch import BatchRunner, Upstream
+from patra_ingest.ledger.slices import follow_task
 from patra_ingest.ledger.tasks import lease_tasks
+from patra_ingest.model.codes import SliceStatus
 from patra_ingest.rawstore.store import RawStore
 from patra_ingest_tests.builders import a_pack, a_trigger, day
 from patra_ingest_tests.fakes import upstream
@@ -80,7 +82,9 @@ def test_a_zombie_writes_nothing_more(db, db_url, tmp_path, moment, pages):
         runner = BatchRunner(live.db, live.clock, Upstream(live.gate, transport, raw, ""))
         executor = TaskExecutor(live.db, live.clock, runner, live.cursors)
         with live.db.write() as tx:
-            (lease,) = lease_tasks(tx, "zombie/1#0", 1, live.db.now(tx), timedelta(minutes=1))
+            now = live.db.now(tx)
+            (lease,) = lease_tasks(tx, "zombie/1#0", 1, now, timedelta(minutes=1))
+            follow_task(tx, lease.slice_id, SliceStatus.DISPATCHED, now)
 
         end = executor.execute(
             lease, threading.Event(), lambda _: thief.come(f"after batch {next(batches)}")

@@ -92,5 +92,5 @@ def test_a_source_without_a_start_must_be_told_one():
 
 @pytest.mark.parametrize("end", [day(3), day(4)])
 def test_an_empty_window_is_refused_at_once(end):
-    with pytest.raises(PlanError, match=r"is empty\. Give a --from that is earlier than --to"):
+    with pytest.raises(PlanError, match=r"is empty\. Give a start that is earlier than the end"):
         Asked(day(4), end)

@@ -1,0 +1,140 @@
+"""What goes wrong fails the run with one sentence: what, where, and the remedy."""
+
+import dagster as dg
+import pytest
+
+from patra_ingest.definitions import defs
+from patra_ingest.ledger.holds import place_hold
+from patra_ingest_tests.builders import day
+
+BAD = {
+    "unknown source": (
+        {"provenance": "nowhere"},
+        "There is no source 'nowhere' in the Registry. Known sources: sandbox.",
+    ),
+    "unknown endpoint": (
+        {"provenance": "sandbox", "endpoint": "wrks"},
+        "sandbox has no endpoint 'wrks' for HARVEST.",
+    ),
+    "from after to": (
+        {"provenance": "sandbox", "window_from": "2025-09-02", "window_to": "2025-09-01"},
+        "The window [2025-09-02T00:00:00.000000Z, 2025-09-01T00:00:00.000000Z) is empty.",
+    ),
+    "from equal to": (
+        {"provenance": "sandbox", "window_from": "2025-09-02", "window_to": "2025-09-02"},
+        "The window [2025-09-02T00:00:00.000000Z, 2025-09-02T00:00:00.000000Z) is empty.",
+    ),
+    "no date": (
+        {"provenance": "sandbox", "window_from": "yesterday"},
+        "window_from: 'yesterday' is not an instant;",
+    ),
+    "no such day": (
+        {"provenance": "sandbox", "window_to": "2025-02-30"},
+        "window_to: '2025-02-30' is not in the calendar:",
+    ),
+}
+
+
+def failure_of(result):
+    """Return the name of the step that failed, and what it says first."""
+    (event,) = [event for event in result.all_events if event.is_step_failure]
+    data = event.step_failure_data
+    assert data.error.cls_name == "Failure"
+    assert data.error.cause is None
+    assert data.error.message.startswith(
+        f"dagster._core.definitions.events.Failure: {data.user_failure_data.description}"
+    )
+    return event.step_key, data.user_failure_data.description
+
+
+@pytest.mark.parametrize("job", ["ingest_job", "plan_job"])
+@pytest.mark.parametrize(("config", "sentence"), BAD.values(), ids=BAD)
+def test_a_trigger_that_cannot_be_meant_writes_nothing(home, execute, rows, job, config, sentence):
+    result = execute(job, **config)
+
+    assert not result.success
+    step, said = failure_of(result)
+    assert step == "compile_spec"
+    assert said.startswith(sentence)
+    for table in ("ing_schedule_instance", "ing_plan", "ing_task"):
+        assert rows(f"SELECT COUNT(*) FROM {table}") == [(0,)]
+
+
+@pytest.mark.parametrize("lanes", [0, -1, 9])
+def test_a_number_of_lanes_out_of_range_is_refused(home, execute, lanes):
+    step, said = failure_of(execute("execute_job", lanes=lanes))
+
+    assert (step, said) == ("open_lanes", f"lanes is {lanes}; give a number from 1 to 8.")
+
+
+def test_an_endpoint_without_a_start_asks_for_one(home, execute, rows):
+    step, said = failure_of(execute("ingest_job", provenance="sandbox"))
+
+    assert step == "open_plan"
+    assert said.startswith("This endpoint was never harvested and declares no start.")
+    assert rows("SELECT COUNT(*) FROM ing_plan") == [(0,)]
+
+
+def test_a_ledger_without_tables_is_named(tmp_path, execute, monkeypatch):
+    monkeypatch.setenv("PATRA_DB_URL", f"sqlite:///{tmp_path / 'empty.db'}")
+
+    _, said = failure_of(execute("ingest_job", provenance="sandbox"))
+
+    assert "empty.db" in said
+    assert "`patra init`" in said
+
+
+def test_a_failed_slice_fails_the_run_and_the_cursor_waits(home, execute, rows, grumpy):
+    asked = {"provenance": "sandbox", "base_url": grumpy.url}
+    result = execute("ingest_job", **asked, window_from="2025-09-01", window_to="2025-09-04")
+
+    step, said = failure_of(result)
+    assert step == "settle"
+    assert said.startswith("Plan 1: 1 of 3 slices failed (L2: ")
+    assert "400" in said
+    assert rows("SELECT status_code FROM ing_plan_slice ORDER BY window_from") == [
+        ("SUCCEEDED",),
+        ("FAILED",),
+        ("SUCCEEDED",),
+    ]
+    ((cursor,),) = rows("SELECT normalized_instant FROM ing_cursor")
+    assert cursor.startswith(day(1).date().isoformat())
+    (event,) = result.get_asset_materialization_events()
+    assert event.materialization.metadata["slices_failed"].value == 1
+
+
+def test_the_next_run_fills_the_hole(home, execute, rows, grumpy):
+    asked = {"provenance": "sandbox", "base_url": grumpy.url, "window_to": "2025-09-04"}
+    execute("ingest_job", **asked, window_from="2025-09-01")
+    grumpy.refused = "nothing"
+
+    result = execute("ingest_job", **asked)
+
+    assert result.success
+    ((cursor,),) = rows("SELECT normalized_instant FROM ing_cursor")
+    assert cursor.startswith(day(3).date().isoformat())
+
+
+def the_job():
+    return defs.resolve_job_def("ingest_job")
+
+
+def test_a_held_endpoint_is_no_success_however_often_it_is_repeated(
+    home, instance, ledger, sandbox
+):
+    with ledger.write() as tx:
+        place_hold(tx, "sandbox", "works", "L4", "a person looks at it", "me", ledger.now(tx))
+    asked = {"provenance": "sandbox", "base_url": sandbox.url}
+    asked |= {"window_from": "2025-09-01", "window_to": "2025-09-03"}
+    job = dg.reconstructable(the_job)
+
+    first = dg.execute_job(
+        job, instance, {"ops": {"compile_spec": {"config": asked}}}, raise_on_error=False
+    )
+    again = dg.ReexecutionOptions.from_failure(first.run_id, instance)
+    second = dg.execute_job(job, instance, reexecution_options=again, raise_on_error=False)
+
+    for result in (first, second):
+        step, said = failure_of(result)
+        assert step == "settle"
+        assert said.startswith("Plan 1 is not finished: its slices are 2 READY")

@@ -1,0 +1,127 @@
+"""Planning and executing in separate runs: plan_job, the sensor, execute_job, the schedule."""
+
+from datetime import UTC, datetime
+
+import dagster as dg
+import pytest
+
+from patra_ingest.definitions import defs
+from patra_ingest.views.records import list_ids
+from patra_ingest_tests.builders import day
+
+
+@pytest.fixture
+def plan(execute, sandbox):
+    """Queue three days of the sandbox."""
+
+    def run():
+        config = {"window_from": "2025-09-01", "window_to": "2025-09-04", "base_url": sandbox.url}
+        return execute("plan_job", provenance="sandbox", **config)
+
+    return run
+
+
+@pytest.fixture
+def tick(instance):
+    """Let the sensor look once."""
+
+    def look():
+        resources = {"ledger": defs.resources["ledger"]}
+        with dg.build_sensor_context(instance=instance, resources=resources) as context:
+            return defs.resolve_sensor_def("queued_tasks").evaluate_tick(context)
+
+    return look
+
+
+def test_a_plan_only_queues_and_a_drain_executes_it(home, plan, execute, ledger, rows, sandbox):
+    sandbox.reset()
+    planned = plan()
+
+    assert planned.success
+    assert planned.output_for_node("queue_slices") == 3
+    assert rows("SELECT status_code, COUNT(*) FROM ing_task GROUP BY 1") == [("QUEUED", 3)]
+    assert sandbox.stats()["requests"] == 0
+
+    drained = execute("execute_job")
+
+    assert drained.success
+    with ledger.read() as tx:
+        assert list_ids(tx, "sandbox", "works") == set(sandbox.truth(day(0), day(3)).ids)
+    (event,) = drained.get_asset_materialization_events()
+    assert event.asset_key == dg.AssetKey(["records", "sandbox", "works"])
+
+
+def test_several_lanes_take_every_task_once(home, plan, execute):
+    plan()
+
+    done = execute("execute_job", lanes=2).output_for_node("execute_slice")
+
+    assert [lane.get("tasks_succeeded", 0) for lane in done.values()] == [3, 0]
+
+
+def test_an_empty_queue_is_drained_at_once(home, execute):
+    result = execute("execute_job")
+
+    assert result.success
+    assert result.get_asset_materialization_events() == []
+
+
+def test_the_sensor_waits_while_nothing_is_due(home, tick):
+    looked = tick()
+
+    assert looked.run_requests == []
+    assert looked.skip_message == "0 tasks are due, 0 executor runs are active"
+
+
+def test_the_sensor_starts_an_executor_when_tasks_are_due(home, plan, tick):
+    plan()
+
+    (request,) = tick().run_requests
+
+    assert dg.validate_run_config(defs.resolve_job_def("execute_job"), request.run_config)
+    assert request.run_key is None
+    assert request.tags["patra/role"] == "executor"
+    assert request.tags["patra/operation"] == "HARVEST"
+
+
+@pytest.mark.parametrize(
+    ("status", "started"),
+    [
+        (dg.DagsterRunStatus.NOT_STARTED, 0),
+        (dg.DagsterRunStatus.STARTED, 0),
+        (dg.DagsterRunStatus.CANCELING, 0),
+        (dg.DagsterRunStatus.SUCCESS, 1),
+        (dg.DagsterRunStatus.FAILURE, 1),
+    ],
+)
+def test_an_executor_that_is_active_is_not_started_twice(
+    home, plan, tick, instance, status, started
+):
+    plan()
+    (request,) = tick().run_requests
+    instance.create_run_for_job(
+        defs.resolve_job_def("execute_job"),
+        run_config=request.run_config,
+        tags=request.tags,
+        status=status,
+    )
+
+    assert len(tick().run_requests) == started
+
+
+def test_the_schedule_plans_every_endpoint_once(home, instance):
+    noon = datetime(2025, 9, 20, 12, tzinfo=UTC)
+    resources = {"registry": defs.resources["registry"], "ledger": defs.resources["ledger"]}
+    with dg.build_schedule_context(
+        instance=instance, scheduled_execution_time=noon, resources=resources
+    ) as context:
+        looked = defs.resolve_schedule_def("harvest_schedule").evaluate_tick(context)
+
+    asked = {request.run_key: request for request in looked.run_requests}
+    assert list(asked) == [
+        "sandbox/works/2025-09-20T12:00:00+00:00",
+        "sandbox/works-by-offset/2025-09-20T12:00:00+00:00",
+    ]
+    for request in asked.values():
+        assert dg.validate_run_config(defs.resolve_job_def("plan_job"), request.run_config)
+        assert request.tags["patra/operation"] == "HARVEST"
