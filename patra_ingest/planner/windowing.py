@@ -42,7 +42,7 @@ def harvest_window(
     if start is None:
         raise PlanError(
             "This endpoint was never harvested and declares no start.",
-            "Say where to begin: --from, or window_from in Dagster.",
+            "Say where to begin: --from 2026-01-01, or window_from in Dagster.",
         )
     zone = ZoneInfo(spec.zone)
     safe = now - spec.safety_lag
