@@ -5,7 +5,7 @@ again. Whoever dies in between leaves a plan that the same trigger, or the next,
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 from typing import Any
@@ -40,7 +40,7 @@ from patra_ingest.planner.windowing import Asked, NothingNew, harvest_window
 from patra_ingest.registry.read import read_declaration
 from patra_ingest.spec.compile import Compiled, compile_spec
 from patra_ingest.spec.declaration import Overrides
-from patra_ingest.spec.secrets import without_secrets
+from patra_ingest.spec.secrets import without_values
 
 _GROUP = 500
 
@@ -64,7 +64,7 @@ class Trigger:
         return {
             "from": self.asked.start,
             "to": self.asked.end,
-            "set": without_secrets(self.overrides.values),
+            "set": self.overrides.values,
             "params": self.overrides.params,
         }
 
@@ -124,7 +124,9 @@ class Planner:
             compiled = compile_spec(declaration, trigger.overrides)
         except CompileError as error:
             with self._db.write() as tx:
-                root = add_schedule_instance(tx, _root_row(trigger, trigger.endpoint, now))
+                # By name only: a value may be the very secret it is refused for.
+                shown = replace(trigger, overrides=without_values(trigger.overrides))
+                root = add_schedule_instance(tx, _root_row(shown, trigger.endpoint, now))
                 note_problems(tx, root, error.problems)
             raise
         with self._db.write() as tx:

@@ -12,7 +12,7 @@ from patra_ingest.model.codes import WatermarkSource
 from patra_ingest.model.records import ChangeRule
 from patra_ingest.spec.merge import Merged
 from patra_ingest.spec.problems import Problem
-from patra_ingest.spec.secrets import find_written_secrets
+from patra_ingest.spec.secrets import find_secret_params, find_written_secrets
 from patra_ingest.spec.snapshot import StopRule
 
 # What a request template may speak of. `window.last` is the last instant inside the window.
@@ -57,8 +57,9 @@ def _https_unless_allowed(merged: Merged, _params: frozenset[str]) -> Iterator[P
         )
 
 
-def _no_secret_is_written_down(merged: Merged, _params: frozenset[str]) -> Iterator[Problem]:
+def _no_secret_is_written_down(merged: Merged, params: frozenset[str]) -> Iterator[Problem]:
     yield from find_written_secrets(merged.values["request"])
+    yield from find_secret_params(params)
 
 
 def _timeouts_are_bounded(merged: Merged, _params: frozenset[str]) -> Iterator[Problem]:

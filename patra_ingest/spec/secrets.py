@@ -1,10 +1,11 @@
 """Secrets do not belong into packs and triggers: both are stored, shown and kept for ever."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 from patra_ingest.model.secrets import is_secret_name
+from patra_ingest.spec.declaration import Overrides
 from patra_ingest.spec.problems import Problem
 
 _REMEDY = "a credential is never written into a pack or a trigger"
@@ -16,17 +17,25 @@ def find_written_secrets(request: Mapping[str, Any]) -> Iterator[Problem]:
         yield Problem("request.base_url", "holds a user or password", _REMEDY)
     for part, as_parameter in (("query", True), ("headers", False)):
         for name, value in (request.get(part) or {}).items():
-            if is_secret_name(name, as_parameter) and "${" not in str(value):
+            # A page's token or our own identity may stand there; what a trigger says is stored.
+            plain = "${" not in str(value) or "${params." in str(value)
+            if plain and is_secret_name(name, as_parameter):
                 yield Problem(f"request.{part}.{name}", "holds a secret in plain", _REMEDY)
 
 
-def without_secrets(values: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return a trigger's values as they may be stored: a request with a secret leaves no value."""
-    request = values.get("request", {})
-    if not any(find_written_secrets(request)):
-        return {group: dict(keys) for group, keys in values.items()}
-    hidden = dict.fromkeys(request, "***")
-    return {**{group: dict(keys) for group, keys in values.items()}, "request": hidden}
+def find_secret_params(names: Iterable[str]) -> Iterator[Problem]:
+    """Yield a problem for every parameter of a trigger whose name says that it is a secret."""
+    for name in sorted(names):
+        if is_secret_name(name, as_parameter=True):
+            yield Problem(f"params.{name}", "would be stored with the trigger", _REMEDY)
+
+
+def without_values(overrides: Overrides) -> Overrides:
+    """Return what a refused trigger asked for by name only: its values may hold the secret."""
+    return Overrides(
+        {group: dict.fromkeys(keys, "***") for group, keys in overrides.values.items()},
+        dict.fromkeys(overrides.params, "***"),
+    )
 
 
 def _netloc(url: object) -> str:

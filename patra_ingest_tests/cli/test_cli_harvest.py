@@ -58,7 +58,6 @@ def test_a_run_from_an_empty_folder_to_the_proof(patra, box, db_url):
     (state,) = json.loads(ok(patra("status", "--json", **ledger)))
     assert (state["records"], state["tasks"]) == (120, {"SUCCEEDED": 2})
     assert state["cursor"] == "2026-01-03T00:00:00+00:00"
-    assert "120" in ok(patra("status", **ledger))
     engine = create_engine(db_url)
     with engine.connect() as tx:
         ids = set(tx.execute(text("SELECT provider_id FROM ing_record")).scalars())
@@ -66,37 +65,27 @@ def test_a_run_from_an_empty_folder_to_the_proof(patra, box, db_url):
     assert ids == set(box.truth().ids)
 
 
-def test_plan_and_work_are_a_run_in_two_commands_and_speak_json(patra, box, home):
-    planned = json.loads(
-        ok(patra("plan", "sandbox", "--endpoint=works", *WINDOW, at(box), "--json"))
-    )
-    drained = json.loads(ok(patra("work", "--until-empty", "--lanes=2", "--json")))
-    nothing = json.loads(ok(patra("work", "--until-empty", "--json")))
-
-    assert (planned["plan_id"], planned["slices"]) == (1, 2)
-    assert drained["tasks"] == {"SUCCEEDED": 2}
-    assert drained["batches"]["inserted"] == 120
-    assert nothing == {"tasks": {}, "batches": {}}
-    summary = patra("run", "sandbox", "--endpoint=works-by-offset", *WINDOW, at(box), "--json")
-    assert json.loads(ok(summary))["counts"]["inserted"] == 120
-
-
-def test_a_held_endpoint_waits_until_it_is_resumed(patra, box, home):
-    ok(patra("plan", "sandbox", "--endpoint=works", *WINDOW, at(box)))
+def test_plan_and_work_are_a_run_in_two_commands_and_a_held_endpoint_waits(patra, box, home):
+    asked = ("plan", "sandbox", "--endpoint=works", *WINDOW, at(box), "--json")
+    planned = json.loads(ok(patra(*asked)))
     ok(patra("hold", "sandbox/works", "--reason=lunch"))
 
     (held,) = json.loads(ok(patra("status", "--json")))
+    nothing = json.loads(ok(patra("work", "--until-empty", "--json")))
+
+    assert (planned["plan_id"], planned["slices"]) == (1, 2)
     assert held["held"] == "lunch"
-    assert json.loads(ok(patra("work", "--until-empty", "--json")))["tasks"] == {}
+    assert nothing == {"tasks": {}, "batches": {}}
 
     assert "1 holds lifted" in ok(patra("resume", "sandbox/works"))
-    assert json.loads(ok(patra("work", "--until-empty", "--json")))["tasks"] == {"SUCCEEDED": 2}
-    assert "was not held" in ok(patra("resume", "sandbox"))
+    drained = json.loads(ok(patra("work", "--until-empty", "--lanes=2", "--json")))
+
+    assert drained["tasks"] == {"SUCCEEDED": 2}
+    assert drained["batches"]["inserted"] == 120
 
 
 def test_an_empty_status_says_how_to_begin(patra, home):
     assert "patra run SOURCE --from DATE" in ok(patra("status"))
-    assert json.loads(ok(patra("status", "--json"))) == []
 
 
 def test_a_pack_can_be_applied_and_shown(patra, home, tmp_path):
@@ -104,10 +93,9 @@ def test_a_pack_can_be_applied_and_shown(patra, home, tmp_path):
 
     assert "example: opened endpoint works HARVEST" in ok(patra("registry", "apply", "pack.yaml"))
     assert ok(patra("registry", "apply", "pack.yaml")) == "example: nothing to change\n"
-    shown = ok(patra("registry", "show", "example"))
-    assert "paging.page_size = 10  [reg_prov_pagination_cfg #" in shown
     told = json.loads(ok(patra("registry", "show", "example", "--json")))
     assert told["spec"]["paging"]["page_size"] == 10
+    assert told["origins"]["paging.page_size"].startswith("reg_prov_pagination_cfg #")
     assert "✓ example/works" in ok(patra("registry", "check", "example"))
 
 

@@ -217,7 +217,7 @@ def test_a_world_that_cannot_be(patra):
     [
         ("init",),
         ("plan", "sandbox", "--from", "2026-01-01"),
-        ("work", "--until-empty"),
+        ("work", "--until-empty", "--lanes=1"),
     ],
     ids=lambda command: command[0],
 )

@@ -166,12 +166,12 @@ def test_planners_that_cut_at_once_plan_no_window_twice(db, db_url, planner):
 
 def test_many_slices_are_written_in_groups(db, planner):
     planned = planner.plan(
-        a_trigger(start=day(0), end=day(3), values={"window": {"max_span": 180}})
+        a_trigger(start=day(0), end=day(4), values={"window": {"max_span": 600}})
     )
 
-    assert planned.slices == len(rows(db, "ing_task")) == 3 * 480
+    assert planned.slices == len(rows(db, "ing_task")) == 4 * 144
     numbers = [row["slice_no"] for row in rows(db, "ing_plan_slice")]
-    assert numbers == list(range(1440))
+    assert numbers == list(range(576))
 
 
 def test_a_plan_is_completed_when_all_its_tasks_are_final(db, planner):

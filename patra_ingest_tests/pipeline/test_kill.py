@@ -20,7 +20,7 @@ from patra_ingest_tests.pipeline.harness import (
 )
 
 LANES = 2
-SHORT_LEASE = {"PATRA_LEASE_SECONDS": "2"}
+SHORT_LEASE = {"PATRA_LEASE_SECONDS": "3"}
 
 
 @pytest.fixture

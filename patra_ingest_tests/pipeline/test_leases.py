@@ -14,7 +14,7 @@ from patra_ingest_tests.pipeline.harness import Home, end_state
 
 
 def slowly(asked):
-    time.sleep(1.5)
+    time.sleep(2.6)
     return 200, {"items": [an_item("a", updated=asked["from"])], "total": 1}
 
 
@@ -22,7 +22,7 @@ def test_a_page_slower_than_the_lease_does_not_cost_the_task(db, db_url, tmp_pat
     home = Home(db, db_url, tmp_path / "home")
 
     def work(name):
-        with home.live(name, lease_seconds=0.6) as live:
+        with home.live(name, lease_seconds=1.2) as live:
             order = Order(until_empty=True)
             return live.worker().work(order, threading.Event(), lambda _: None).tasks
 

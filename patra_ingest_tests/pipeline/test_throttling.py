@@ -50,7 +50,7 @@ def test_503s_are_asked_again_and_counted(home):
 
 
 def test_429s_are_waited_out_by_all_lanes_and_counted(home):
-    stats = harvest(home, Behaviour(throttle_per_second=12))
+    stats = harvest(home, Behaviour(throttle_per_second=5))
 
     refused = stats["by_status"]["429"]
     assert refused >= 1
