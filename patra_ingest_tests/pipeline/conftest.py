@@ -32,7 +32,7 @@ def _quick() -> Iterator[Sandbox]:
 
 @pytest.fixture(scope="session")
 def _slow() -> Iterator[Sandbox]:
-    with start_sandbox(WORLD, Behaviour(latency_ms=40)) as box:
+    with start_sandbox(WORLD, Behaviour(latency_ms=30)) as box:
         yield box
 
 

@@ -14,10 +14,11 @@ from typing import Any
 
 from sqlalchemy import inspect, text
 
+from patra_ingest.clock import SystemClock
 from patra_ingest.executor.work import Drained, Order
 from patra_ingest.ledger.db import Db, find_instant, read_instant, read_json
 from patra_ingest.ledger.tasks import count_open
-from patra_ingest.planner.plan import Planned, Trigger
+from patra_ingest.planner.plan import Planned, Planner, Trigger
 from patra_ingest.planner.windowing import Asked
 from patra_ingest.registry.apply import apply_pack
 from patra_ingest.registry.pack import Pack
@@ -54,8 +55,7 @@ class Home:
 
     def plan(self, trigger: Trigger) -> Planned:
         """Plan in this process, at the machine's time."""
-        with self.live() as live:
-            return live.planner.plan(trigger)
+        return Planner(self.db, SystemClock()).plan(trigger)
 
     def work(self, lanes: int = 1, on_batch: Callable[[Any], None] = lambda _: None) -> Drained:
         """Work in this process until nothing is due; tasks due later stay in the queue."""
