@@ -48,11 +48,17 @@ def hold(
     reason: Annotated[str, typer.Option(help="Why, for whoever resumes it.")] = "",
 ) -> None:
     """Stop a source or an endpoint: nothing of it is leased until it is resumed."""
+    from patra_ingest.errors import UnknownName
     from patra_ingest.ledger.holds import place_hold
+    from patra_ingest.registry.read import list_endpoints
     from patra_ingest.wiring import open_reader
 
     source, _, endpoint = place.lower().partition("/")
     with open_reader() as live, live.db.write() as tx:
+        known = list_endpoints(tx, live.clock.now())
+        if not any(n.provenance == source and endpoint in ("", n.endpoint) for n in known):
+            listed = ", ".join(f"{n.provenance}/{n.endpoint}" for n in known) or "none yet"
+            raise UnknownName(f"There is nothing called {place!r} to hold.", f"Known: {listed}.")
         said = reason or "held by a person"
         by = getpass.getuser()
         place_hold(tx, source, endpoint or None, "OPERATOR", said, by, live.db.now(tx))

@@ -285,3 +285,11 @@ def test_refusals_leave_no_file_behind(patra, tmp_path):
     patra("sandbox", "--days", 0)
 
     assert list(Path(tmp_path).iterdir()) == []
+
+
+@pytest.mark.parametrize("place", ["nosuch", "sandbox/nosuch"])
+def test_what_does_not_exist_cannot_be_held(patra, home, place):
+    said = one_sentence(patra("hold", place))
+
+    assert f"There is nothing called {place!r} to hold. Known: sandbox/works" in said
+    assert content(home)["ing_hold"] == (0,)
