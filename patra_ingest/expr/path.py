@@ -1,21 +1,32 @@
-"""JSONPath, parsed once and compiled to plain lookups wherever that is possible.
+"""Paths into responses, one notation for JSON and XML, parsed once and compiled to plain lookups.
 
-jsonpath-ng reads the text and so decides what it means. Names, indexes and `[*]`, which is what
-nearly all declarations use, become a few dictionary and list accesses; filters, slices and
-descendants stay with jsonpath-ng's own, slower search. Both give the same values.
+jsonpath-ng reads the text and so decides what it means. Names, indexes, `[*]`, filters and
+descendants become dictionary, list and node accesses; the rest that jsonpath-ng understands
+(slices, unions of names, arithmetic …) stays its own, slower search, for JSON only. On JSON both
+give the same values.
 """
 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import Enum
 from functools import lru_cache
+from threading import Lock
 from typing import Any
 
-from jsonpath_ng.ext.parser import parse
-from jsonpath_ng.jsonpath import Child, Fields, Index, JSONPath, Root, Wildcard
+from jsonpath_ng.ext.parser import ExtendedJsonPathParser
+from jsonpath_ng.jsonpath import JSONPath
 
-Tree = Any  # what orjson reads: dict, list, str, int, float, bool or None
+from patra_ingest.expr.json_code import quick_all, quick_first
+from patra_ingest.expr.json_walk import is_straight, leading_keys, walk_json
+from patra_ingest.expr.path_steps import ANY_CHILD, NotPlain, Step, plain_steps
+from patra_ingest.expr.xml_tree import XmlNode
+from patra_ingest.expr.xml_walk import plain, walk_xml
+
+Tree = Any  # an XmlNode, or what orjson reads: dict, list, str, int, float, bool or None
+Find = Callable[[Tree], list[Any]]
+
+_PARSER = ExtendedJsonPathParser()  # making one costs more than parsing a path
+_ONE_AT_A_TIME = Lock()
 
 MAX_CHARS = 400  # jsonpath-ng's search calls itself once per step
 
@@ -25,6 +36,7 @@ _ANY_QUOTED = re.compile(_QUOTED)
 # and the word `where` are just names. Quoted text and the decimals of a filter pass untouched.
 _DECIMAL = r"(?<![\w.:@'\"\]-])-?\d+\.\d+"
 _BARE_NAME = re.compile(rf"{_QUOTED}|{_DECIMAL}|(?<=\.)(?P<name>[\w@](?:[\w:@-]*\w)?)")
+_DOT_STAR = re.compile(rf"(?P<quoted>{_QUOTED})|(?<=\.)\*")
 # jsonpath-ng still reads a union, an intersection and an unquoted word, but will drop them.
 _OUTDATED = re.compile(
     r"(?<!\|)\|(?!\|)|(?<!&)&(?!&)|[=<>~]\s*(?!(?:true|false|null)(?!\w))[A-Za-z_]"
@@ -32,48 +44,66 @@ _OUTDATED = re.compile(
 _POSITION = re.compile(r"(?:line 1, col |at 1:)(\d+)")
 
 
-class _Each(Enum):
-    """The step `[*]`: every member of a list or a mapping."""
-
-    EACH = "*"
-
-
-_Step = str | int | _Each
-
-
 @dataclass(frozen=True)
 class Path:
-    """Where values are in a tree. Equal texts are equal paths."""
+    """Where values are in a tree. Equal texts are equal paths.
+
+    `all` gives every value the path leads to, nulls included, and nothing when it leads nowhere;
+    `first` the first of them, or None when it is null or there is none. An XML element's value is
+    its text; `nodes` gives the same as `all`, but elements as nodes. They are functions held in
+    fields, not methods, because a page asks them thousands of times.
+    """
 
     text: str
-    _find_all: Callable[[Tree], list[Any]] = field(compare=False, repr=False)
-    _find_first: Callable[[Tree], Any] = field(compare=False, repr=False)
-
-    def all(self, tree: Tree) -> list[Any]:
-        """Return every value the path leads to, nulls included; empty when it leads nowhere."""
-        return self._find_all(tree)
-
-    def first(self, tree: Tree) -> Any:
-        """Return the first value, or None when it is null or there is none."""
-        return self._find_first(tree)
+    is_single: bool = field(compare=False, repr=False)  # on JSON: one value at most
+    nodes: Find = field(compare=False, repr=False)
+    all: Find = field(compare=False, repr=False)
+    first: Callable[[Tree], Any] = field(compare=False, repr=False)
 
 
 @lru_cache(maxsize=4096)
 def compile_path(text: str) -> Path:
-    """Compile a JSONPath; raise ValueError with the position of what cannot be read."""
+    """Compile a path; raise ValueError with the position of what cannot be read."""
     if len(text) > MAX_CHARS:
         raise ValueError(f"a path of {len(text)} characters is longer than {MAX_CHARS}")
     unquoted = _ANY_QUOTED.sub(lambda quoted: " " * len(quoted[0]), text)
     if outdated := _OUTDATED.search(unquoted):
         raise _unreadable(text, outdated.start(), "no |, no &, and words to compare with in quotes")
     parsed = _parse(text)
-    steps = _steps(parsed)
-    if steps is None:
-        find_all = _searched(text, parsed)
-        return Path(text, find_all, _first_of(find_all))
-    find_all = _walked(steps)
-    is_straight = _Each.EACH not in steps
-    return Path(text, find_all, _straight(steps) if is_straight else _first_of(find_all))
+    try:
+        steps = _plain_steps(text, parsed)
+    except NotPlain:
+        return _path(text, (), _searched(text, parsed), _refused_on_xml(text))
+    return _path(text, steps, walk_json(steps), walk_xml(steps))
+
+
+def _path(text: str, steps: tuple[Step, ...], in_json: Find, in_xml: Find) -> Path:
+    def nodes(tree: Tree) -> list[Any]:
+        return in_xml(tree) if isinstance(tree, XmlNode) else in_json(tree)
+
+    def find_all(tree: Tree) -> list[Any]:
+        if isinstance(tree, XmlNode):
+            return [plain(found) for found in in_xml(tree)]
+        return in_json(tree)
+
+    first = _first_of(find_all)
+    quick = (steps and quick_all(steps, find_all)) or find_all
+    if not is_straight(steps):
+        return Path(text, False, nodes, quick, _first_of(quick))
+    return Path(text, True, nodes, quick, quick_first(leading_keys(steps), first))
+
+
+def _first_of(find_all: Find) -> Callable[[Tree], Any]:
+    def first(tree: Tree) -> Any:
+        found = find_all(tree)
+        return found[0] if found else None
+
+    return first
+
+
+def _plain_steps(text: str, parsed: JSONPath) -> tuple[Step, ...]:
+    starred = _DOT_STAR.sub(lambda found: found["quoted"] or f"'{ANY_CHILD}'", text)
+    return plain_steps(parsed if starred == text else _parse(starred))
 
 
 def _parse(text: str) -> JSONPath:
@@ -88,7 +118,8 @@ def _parse(text: str) -> JSONPath:
 
     quoted = _BARE_NAME.sub(quote, text)
     try:
-        return parse(quoted)
+        with _ONE_AT_A_TIME:
+            return _PARSER.parse(quoted)
     except Exception as error:  # jsonpath-ng and its operators raise several unrelated types
         at = _POSITION.search(str(error))
         column = int(at[1]) if at else len(quoted)
@@ -104,67 +135,9 @@ def _unreadable(text: str, at: int, why: str) -> ValueError:
     )
 
 
-def _steps(parsed: JSONPath, leading: bool = True) -> tuple[_Step, ...] | None:
-    """Return the plain steps of a parsed path, or None when it needs a search."""
-    match parsed:
-        case Root() if leading:
-            return ()
-        case Fields(fields=(str(name),)):
-            return (name,)
-        case Index(indices=(int(index),)):
-            return (index,)
-        case Wildcard():
-            return (_Each.EACH,)
-        case Child(left=left, right=right):
-            before, after = _steps(left, leading), _steps(right, leading=False)
-            return None if before is None or after is None else before + after
-        case _:
-            return None
-
-
-def _straight(steps: tuple[_Step, ...]) -> Callable[[Tree], Any]:
-    def first(tree: Tree) -> Any:
-        for step in steps:
-            if isinstance(tree, dict):
-                tree = tree.get(step)
-            elif isinstance(tree, list) and isinstance(step, int):
-                tree = tree[step] if -len(tree) <= step < len(tree) else None
-            else:
-                return None
-        return tree
-
-    return first
-
-
-def _walked(steps: tuple[_Step, ...]) -> Callable[[Tree], list[Any]]:
+def _searched(text: str, parsed: JSONPath) -> Find:
     def find_all(tree: Tree) -> list[Any]:
-        found = [tree]
-        for step in steps:
-            found = _step(step, found)
-        return found
-
-    return find_all
-
-
-def _step(step: _Step, trees: list[Any]) -> list[Any]:
-    match step:
-        case str():
-            return [tree[step] for tree in trees if isinstance(tree, dict) and step in tree]
-        case int():
-            lists = (tree for tree in trees if isinstance(tree, list))
-            return [tree[step] for tree in lists if -len(tree) <= step < len(tree)]
-        case _Each.EACH:
-            return [child for tree in trees for child in _children(tree)]
-
-
-def _children(tree: Tree) -> Any:
-    if isinstance(tree, dict):
-        return tree.values()
-    return tree if isinstance(tree, list) else ()
-
-
-def _searched(text: str, parsed: JSONPath) -> Callable[[Tree], list[Any]]:
-    def find_all(tree: Tree) -> list[Any]:
+        _require_json(text, tree)
         try:
             return [match.value for match in parsed.find(tree)]
         except Exception as error:  # operators fail as their values do: no common type
@@ -173,9 +146,24 @@ def _searched(text: str, parsed: JSONPath) -> Callable[[Tree], list[Any]]:
     return find_all
 
 
-def _first_of(find_all: Callable[[Tree], list[Any]]) -> Callable[[Tree], Any]:
-    def first(tree: Tree) -> Any:
-        found = find_all(tree)
-        return found[0] if found else None
+def _require_json(text: str, tree: Tree) -> None:
+    """Keep jsonpath-ng, which looks into whatever has a `get`, away from other objects."""
+    stack = [tree]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, dict):
+            stack.extend(part.values())
+        elif isinstance(part, list):
+            stack.extend(part)
+        elif part is not None and not isinstance(part, str | int | float):
+            raise ValueError(f"the path {text!r} searches JSON, and met a {type(part).__name__}")
 
-    return first
+
+def _refused_on_xml(text: str) -> Find:
+    def refuse(tree: Tree) -> list[Any]:
+        raise ValueError(
+            f"the path {text!r} works on JSON only; on XML use names, @attributes, [n], [*], .*,"
+            " .. and filters such as [?(@.@type == 'a')]"
+        )
+
+    return refuse

@@ -1,7 +1,8 @@
 """Request templates: text with `${name.path|function(argument)|…}` places to fill.
 
 A template reaches only what it is handed: names are looked up in mappings, never as attributes;
-functions come from the whitelist; there are no loops, no nesting and no I/O. `$${` writes `${`.
+functions come from the whitelist; there are no loops, no nesting and no I/O. `$${` writes `${`,
+and `${name?}` is a place that may be null: it is then empty text.
 """
 
 import re
@@ -10,25 +11,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 
-from patra_ingest.expr.functions import FUNCTIONS, Apply, Function, Value, to_text
+from patra_ingest.expr.functions import FUNCTIONS, to_text
+from patra_ingest.expr.places import NAME, Body, Call, Value, parse_calls, require_few, split_places
 
-MAX_CHARS = 4096
-MAX_PARTS = 8  # of a name, and functions in a row: deeper is a mistake, not a request
-
-_NAME = re.compile(r"\s*([A-Za-z_][\w-]*(?:\.[@\w][\w:-]*)*)\s*")
-_QUOTED = r"'[^']*'|\"[^\"]*\""
-_PLACE = re.compile(rf"\$\{{(?P<body>(?:[^{{}}'\"]|{_QUOTED})*)\}}")
-_CALL = re.compile(rf"\|\s*(?P<name>\w+)\s*(?:\((?P<arguments>(?:[^()'\"]|{_QUOTED})*)\))?\s*")
-_ARGUMENT = re.compile(rf"(?:[^,'\"]|{_QUOTED})+")
-
-
-@dataclass(frozen=True)
-class _Call:
-    """One function of a place, made already unless its arguments are variables."""
-
-    function: Function
-    arguments: tuple[str, ...]
-    apply: Apply | None
+_OPTIONAL = re.compile(r"\?\s*")
 
 
 @dataclass(frozen=True)
@@ -36,7 +22,8 @@ class _Place:
     """One `${…}`: the name to look up and what to do with it."""
 
     name: str
-    calls: tuple[_Call, ...]
+    is_optional: bool
+    calls: tuple[Call, ...]
 
     def names(self) -> set[str]:
         others = (call.arguments for call in self.calls if call.function.takes_names)
@@ -45,12 +32,8 @@ class _Place:
     def find(self, variables: Mapping[str, object]) -> Value:
         value = _look_up(self.name, variables)
         for call in self.calls:
-            if value is None and not call.function.takes_null:
-                continue
-            apply = call.apply or call.function.make(
-                *(_look_up(name, variables) for name in call.arguments)
-            )
-            value = apply(value)
+            if value is not None or call.function.takes_null:
+                value = _applied(call, value, variables)
         return value
 
 
@@ -66,17 +49,38 @@ class Template:
         """Fill the places; None when the template is one place and its value is null.
 
         The caller then leaves the parameter out. A null inside a longer text would leave a hole
-        in a request nobody meant to send, so it is a ValueError unless a default is given.
+        in a request nobody meant to send, so it is a ValueError unless the place is optional.
         """
-        filled = [
-            part if isinstance(part, str) else self._fill(part, variables) for part in self._parts
-        ]
+        filled = self._filled(variables)
         if filled == [None]:
             return None
-        for part, text in zip(self._parts, filled, strict=True):
-            if text is None and isinstance(part, _Place):
-                raise ValueError(f"{self.text}: {part.name} is null; give it a default('…')")
-        return "".join(text for text in filled if text is not None)
+        if (missing := self._missing(filled)) is not None:
+            raise ValueError(
+                f"{self.text}: {missing.name} is null; give it a default('…'), or write"
+                f" ${{{missing.name}?}} where nothing is fine"
+            )
+        return _joined(filled)
+
+    def render_clause(self, variables: Mapping[str, object]) -> str | None:
+        """Fill the places; None when any that is not optional is null: the clause is dropped."""
+        filled = self._filled(variables)
+        if filled == [None] or self._missing(filled) is not None:
+            return None
+        return _joined(filled)
+
+    def value(self, variables: Mapping[str, object]) -> Value:
+        """Return the value itself when the template is exactly one place, else the text.
+
+        So a JSON body gets a number, a list or a mapping; an instant is always written as text.
+        """
+        match self._parts:
+            case [_Place() as place]:
+                value = self._find(place, variables)
+                if value is None or isinstance(value, str | int | float | list | dict):
+                    return value
+                return list(value) if isinstance(value, tuple) else self._written(place, value)
+            case _:
+                return self.render(variables)
 
     def check(self, known: Set[str]) -> list[str]:
         """Return a problem for every name that is neither in `known` nor below a name that is."""
@@ -86,97 +90,63 @@ class Template:
             if known.isdisjoint(_prefixes(name))
         ]
 
-    def _fill(self, place: _Place, variables: Mapping[str, object]) -> str | None:
+    def _filled(self, variables: Mapping[str, object]) -> list[str | None]:
+        return [
+            part if isinstance(part, str) else self._written(part, self._find(part, variables))
+            for part in self._parts
+        ]
+
+    def _missing(self, filled: list[str | None]) -> _Place | None:
+        for part, text in zip(self._parts, filled, strict=True):
+            if text is None and isinstance(part, _Place) and not part.is_optional:
+                return part
+        return None
+
+    def _find(self, place: _Place, variables: Mapping[str, object]) -> Value:
         try:
-            value = place.find(variables)
+            return place.find(variables)
+        except ValueError as error:
+            raise ValueError(f"{self.text}: {place.name}: {error}") from error
+
+    def _written(self, place: _Place, value: Value) -> str | None:
+        try:
             return None if value is None else to_text(value)
-        except (ValueError, OverflowError) as error:  # overflow: a time moved out of the calendar
+        except ValueError as error:
             raise ValueError(f"{self.text}: {place.name}: {error}") from error
 
 
 @lru_cache(maxsize=1024)
 def compile_template(text: str) -> Template:
     """Parse a template once; raise ValueError with the position of what cannot be read."""
-    if len(text) > MAX_CHARS:
-        raise ValueError(f"a template of {len(text)} characters is longer than {MAX_CHARS}")
-    parts: list[str | _Place] = []
-    literal, position = "", 0
-    while (found := text.find("${", position)) >= 0:
-        if found > 0 and text[found - 1] == "$":
-            literal += text[position : found - 1] + "${"
-            position = found + 2
-            continue
-        literal += text[position:found]
-        place = _PLACE.match(text, found)
-        if place is None:
-            raise ValueError(f"{text}: the ${{ at {found} has no end; close it or write $${{")
-        parts += [literal] if literal else []
-        parts.append(_parse_place(text, place.start("body"), place["body"]))
-        literal, position = "", place.end()
-    literal += text[position:]
-    parts += [literal] if literal else []
+    parts = tuple(
+        part if isinstance(part, str) else _parse_place(text, part) for part in split_places(text)
+    )
     names = frozenset[str]().union(*(p.names() for p in parts if isinstance(p, _Place)))
-    return Template(text, names, tuple(parts))
+    return Template(text, names, parts)
 
 
-def _parse_place(text: str, start: int, body: str) -> _Place:
-    name = _NAME.match(body)
+def _parse_place(text: str, body: Body) -> _Place:
+    name = NAME.match(body.text)
     if name is None:
-        raise ValueError(f"{text}: a name such as window.from is missing at {start}")
-    _require_few(text, "parts in a name", name[1].count(".") + 1)
-    calls = []
-    position = name.end()
-    while position < len(body):
-        call = _CALL.match(body, position)
-        if call is None:
-            raise ValueError(f"{text}: cannot read {body[position:]!r} at {start + position}")
-        calls.append(_parse_call(text, start + position, call["name"], call["arguments"]))
-        position = call.end()
-    _require_few(text, "functions in a row", len(calls))
-    return _Place(name[1], tuple(calls))
+        raise ValueError(f"{text}: a name such as window.from is missing at {body.start}")
+    require_few(text, "parts in a name", name[1].count(".") + 1)
+    optional = _OPTIONAL.match(body.text, name.end())
+    end = optional.end() if optional else name.end()
+    return _Place(name[1], optional is not None, parse_calls(text, body, end, FUNCTIONS))
 
 
-def _parse_call(text: str, at: int, name: str, listed: str | None) -> _Call:
-    function = FUNCTIONS.get(name)
-    if function is None:
-        known = ", ".join(sorted(FUNCTIONS))
-        raise ValueError(f"{text}: there is no function {name} (at {at}); there are: {known}")
-    arguments = _arguments(text, at, listed)
-    if not function.least <= len(arguments) <= function.most:
-        least, most = function.least, function.most
-        wanted = f"{least}" if least == most else f"{least} to {most}"
-        raise ValueError(f"{text}: {name} takes {wanted} arguments, not {len(arguments)} (at {at})")
-    if function.takes_names:
-        for argument in arguments:
-            if not (read := _NAME.fullmatch(argument)) or read[1] != argument:
-                raise ValueError(f"{text}: {name} takes names, {argument!r} is none (at {at})")
-            _require_few(text, "parts in a name", argument.count(".") + 1)
-        return _Call(function, arguments, None)
+def _applied(call: Call, value: Value, variables: Mapping[str, object]) -> Value:
     try:
-        return _Call(function, arguments, function.make(*arguments))
-    except ValueError as error:
-        raise ValueError(f"{text}: {error} (at {at})") from error
+        if call.apply is not None:
+            return call.apply(value)
+        others = [_look_up(name, variables) for name in call.arguments]
+        return call.function.make(*others)(value)
+    except (ValueError, OverflowError) as error:  # overflow: a time moved out of the calendar
+        raise ValueError(f"{call.name}: {error}") from error
 
 
-def _arguments(text: str, at: int, listed: str | None) -> tuple[str, ...]:
-    if listed is None or not listed.strip():
-        return ()
-    arguments = []
-    position = -1
-    while position < len(listed):
-        read = _ARGUMENT.match(listed, position + 1)
-        argument = read[0].strip() if read else ""
-        is_quoted = argument[:1] in ("'", '"') and argument[0] not in argument[1:-1]
-        if not read or not (is_quoted or re.fullmatch(r"[^'\"]+", argument)):
-            raise ValueError(f"{text}: cannot read the arguments ({listed}) at {at}")
-        arguments.append(argument[1:-1] if is_quoted else argument)
-        position = read.end()
-    return tuple(arguments)
-
-
-def _require_few(text: str, what: str, count: int) -> None:
-    if count > MAX_PARTS:
-        raise ValueError(f"{text}: {count} {what}, more than {MAX_PARTS}")
+def _joined(filled: list[str | None]) -> str:
+    return "".join(text for text in filled if text is not None)
 
 
 def _look_up(name: str, variables: Mapping[str, object]) -> Value:

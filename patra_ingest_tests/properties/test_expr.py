@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from jsonpath_ng.ext import parse
 
-from patra_ingest.expr.functions import FUNCTIONS
+from patra_ingest.expr.functions import FUNCTIONS, Bound
 from patra_ingest.expr.path import compile_path
 from patra_ingest.expr.template import compile_template
 
@@ -22,10 +22,23 @@ def quoted(name):
     return "['" + name.replace("'", r"\'") + "']"
 
 
+literals = st.sampled_from(["'a'", "'b'", "''", "0", "1", "-1", "1.5", "true", "false", "null"])
+tests = st.builds(
+    "@{}{}".format,
+    st.sampled_from(["", ".a", ".b", "[0]", "[*]", ".a.b", "..a"]),
+    st.just("")
+    | st.builds("{}{}".format, st.sampled_from(["==", "!=", "<", "<=", ">", ">="]), literals),
+)
+filters = st.builds(
+    lambda listed, joint: f"[?({joint.join(listed)})]",
+    st.lists(tests | tests.map("({})".format), min_size=1, max_size=3),
+    st.sampled_from([" && ", " || "]),
+) | st.sampled_from(["[?(!@.a)]", "[?(!@.b && @.a)]"])
 stray_steps = (
     names.map(quoted)
     | st.integers(min_value=-3, max_value=3).map(lambda index: f"[{index}]")
-    | st.sampled_from(["[*]", ".*", ".a", ".b", ".next-cursor"])
+    | st.sampled_from(["[*]", ".*", ".a", ".b", ".next-cursor", "..a", "..b", "..*", "..a[0]"])
+    | filters
 )
 
 
@@ -42,7 +55,32 @@ def trees_and_paths(draw):
         name, node = draw(st.sampled_from(inside))
         known = quoted(name) if isinstance(name, str) else f"[{name}]"
         text += draw(st.sampled_from([known, "[*]", ".*"]))
-    return tree, text
+    return tree, text + draw(st.just("") | stray_steps)
+
+
+@given(trees, filters, st.sampled_from(["$", "$.a", "$[*]", "$..a"]))
+@example({"a": [True, 1]}, "[?(@ == 1)]", "$.a")
+@example({"a": [None, {}]}, "[?(@.a != null)]", "$.a")
+@example({"a": [True, None]}, "[?(@ < true || @ > null)]", "$.a")
+@example({"a": [True, None]}, "[?(@ <= true)]", "$.a")
+@example([{"a": [1, "a"]}], "[?(@.a[*] < 'b')]", "$")
+def test_a_compiled_filter_keeps_what_jsonpath_ng_keeps(tree, filtered, before):
+    expected = [match.value for match in parse(before + filtered).find(tree)]
+
+    assert is_the_same(compile_path(before + filtered).all(tree), expected)
+
+
+@given(trees, st.lists(st.sampled_from(["..a", "..b", "..*", "[*]", ".a", "[0]"]), max_size=3))
+def test_a_compiled_descent_visits_what_jsonpath_ng_visits(tree, steps):
+    text = "$" + "".join(steps)
+    expected = [match.value for match in parse(text).find(tree)]
+
+    assert is_the_same(compile_path(text).all(tree), expected)
+
+
+def is_the_same(one, other):
+    """Equal, and True is not 1."""
+    return repr(one) == repr(other)
 
 
 @given(trees_and_paths())
@@ -91,12 +129,19 @@ VARIABLES = {
     "a": {"b": "text", "from": datetime(2026, 1, 1, tzinfo=UTC), "none": None, "object": Guarded()},
     "n": 1.5,
     "list": ["a", 1, None],
+    "tree": {"b": [Guarded(), {"b": 1}], "c": Guarded()},
+    "bound": Bound(datetime(2026, 1, 1, tzinfo=UTC), "yyyy"),
     "object": Guarded(),
 }
-arguments = st.sampled_from(["", "()", "(1d)", "('x')", "(a.b)", "(yyyy)", "(UTC)", "(n, list)"])
+arguments = st.sampled_from(
+    ["", "()", "(1d)", "('x')", "(a.b)", "(yyyy)", "(UTC)", "(n, list)", "('a', 'b')"]
+) | st.sampled_from(
+    ["('$.c')", "('$.c.x')", "('$..b')", "(\"$.c['x','y']\")", "(object)", "('$.b[0:1].get')"]
+)
 places = st.builds(
     lambda name, calls: "${" + name + "".join(calls) + "}",
     st.sampled_from(["a.b", "a.from", "a.none", "a.object", "n", "list", "object", "a", "zz"])
+    | st.sampled_from(["tree", "tree.b", "bound", "bound.at", "a.none?", "object?", "bound?"])
     | st.sampled_from(["a.b.__class__", "object.secret", "a.__class__.__mro__", "n.real"]),
     st.lists(
         st.builds("|{}{}".format, st.sampled_from([*FUNCTIONS, "eval"]), arguments), max_size=3
@@ -109,8 +154,19 @@ unlikely = st.text(alphabet="${}|().'\"ab, -", max_size=20)
 @given(likely | unlikely)
 def test_a_template_gives_text_or_nothing_or_a_value_error_and_reaches_nothing(text):
     with suppress(ValueError):
-        rendered = compile_template(text).render(VARIABLES)
+        template = compile_template(text)
+        clause = template.render_clause(VARIABLES)
+        assert clause is None or type(clause) is str
+        rendered = template.render(VARIABLES)
         assert rendered is None or type(rendered) is str
+        assert clause == rendered
+
+
+@given(likely)
+def test_a_template_gives_a_plain_value_or_a_value_error(text):
+    with suppress(ValueError):
+        value = compile_template(text).value(VARIABLES)
+        assert value is None or isinstance(value, str | int | float | list | dict)
 
 
 @given(likely)

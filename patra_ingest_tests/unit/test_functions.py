@@ -1,10 +1,11 @@
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from enum import IntEnum
+from zoneinfo import ZoneInfo
 
 import pytest
 
-from patra_ingest.expr.functions import FUNCTIONS, to_text
+from patra_ingest.expr.functions import FUNCTIONS, Bound, to_text
 from patra_ingest.model.codes import Operation
 
 NOON = datetime(2026, 3, 9, 12, 30, 45, 678901, tzinfo=UTC)
@@ -17,10 +18,10 @@ class Two(IntEnum):
 
 
 def call(chain, value):
-    """Apply `name:argument` steps the way a template does."""
+    """Apply `name:argument^argument` steps the way a template does."""
     for step in chain.split(" > "):
-        name, _, argument = step.partition(":")
-        value = FUNCTIONS[name].make(*([argument] if argument else []))(value)
+        name, _, listed = step.partition(":")
+        value = FUNCTIONS[name].make(*(listed.split("^") if listed else []))(value)
     return value
 
 
@@ -54,6 +55,33 @@ def call(chain, value):
         ("default:*", None, "*"),
         ("default:*", "", ""),
         ("default:*", 0, 0),
+        ("formatDateTime:yyyy/MM/dd", NOON, "2026/03/09"),
+        ("format:HH:mm:ss.SSS", NOON, "12:30:45.678"),
+        ("format:ss.SSSSSS", NOON, "45.678901"),
+        ("lucene", 'a:b "c" (d) \\', 'a\\:b \\"c\\" \\(d\\) \\\\'),
+        ("lucene", "+-&|!{}[]^~*?/<>=", "".join("\\" + c for c in "+-&|!{}[]^~*?/<>=")),
+        ("lucene", "x AND NOT y", "x \\AND \\NOT y"),
+        ("lucene", "BRAND android", "BRAND android"),
+        ("lucene", ["a:b", "c"], ["a\\:b", "c"]),
+        ("quote > join: OR ", ["a", "b"], '"a" OR "b"'),
+        ("wrap:doi:^;", "10.1/a", "doi:10.1/a;"),
+        ("wrap:(^)", ["a", 2], ["(a)", "(2)"]),
+        ("prefix:doi: > join", ["a", "b"], "doi:a,doi:b"),
+        ("suffix:[PMID]", 12, "12[PMID]"),
+        ("escape:,:", "a,b:c", "a\\,b\\:c"),
+        ('without:,"', 'a,"b"', "ab"),
+        ("without:,", ["a,b", "c"], ["ab", "c"]),
+        ("segment", "10.1/a b?#", "10.1%2Fa%20b%3F%23"),
+        ("segment", "größe", "gr%C3%B6%C3%9Fe"),
+        ("segment", 12, "12"),
+        ("nullIf:NA", "NA", None),
+        ("nullIf:NA^0", 0, None),
+        ("nullIf:NA", "na", "na"),
+        ("int", " 12 ", 12),
+        ("int", 3.0, 3),
+        ("jsonPath:$.a.b[1]", {"a": {"b": [1, 2]}}, 2),
+        ("jsonPath:$[?(@.t == 'x')].v", [{"t": "x", "v": 1}], 1),
+        ("jsonPath:$.none", {}, None),
     ],
 )
 def test_a_function_turns_a_value_into_another(chain, value, expected):
@@ -64,6 +92,48 @@ def test_coalesce_takes_the_first_value_that_is_there():
     assert FUNCTIONS["coalesce"].make(None, "b", "c")(None) == "b"
     assert FUNCTIONS["coalesce"].make("b")("a") == "a"
     assert FUNCTIONS["coalesce"].make(None)(None) is None
+
+
+def test_concat_joins_what_is_there_and_is_null_without_a_part():
+    assert FUNCTIONS["concat"].make("b", 3)("a") == "ab3"
+    assert FUNCTIONS["concat"].make("b", None)("a") is None
+
+
+# New York is four hours behind in July.
+EVENING = Bound(
+    datetime(2026, 7, 1, 20, 5, tzinfo=ZoneInfo("America/New_York")), "yyyy/MM/dd HH:mm"
+)
+
+
+@pytest.mark.parametrize(
+    ("chain", "expected"),
+    [
+        ("date", "2026-07-01"),
+        ("isoSeconds", "2026-07-01T20:05:00"),
+        ("format:HH", "20"),
+        ("iso", "2026-07-02T00:05:00Z"),
+        ("zone:UTC > date", "2026-07-02"),
+        ("minus:1d > date", "2026-06-30"),
+    ],
+)
+def test_a_bound_shows_its_own_clock(chain, expected):
+    assert call(chain, EVENING) == expected
+
+
+def test_a_bound_is_written_as_its_source_wants_it():
+    assert to_text(EVENING) == "2026/07/01 20:05"
+    assert to_text(Bound(EVENING.at)) == "2026-07-02T00:05:00.000000Z"
+    assert to_text(call("minus:1d", EVENING)) == "2026/06/30 20:05"
+    assert to_text(call("zone:UTC", EVENING)) == "2026/07/02 00:05"
+    tokyo = datetime(2026, 1, 1, tzinfo=timezone(timedelta(hours=9)))
+    assert to_text(call("plus:1h", Bound(tokyo, "dd HH"))) == "01 01"
+
+
+def test_a_bound_that_cannot_be_written_is_refused_at_once():
+    with pytest.raises(ValueError, match="no part of a time"):
+        Bound(NOON, "YYYY")
+    with pytest.raises(ValueError, match="no time zone"):
+        Bound(NOON.replace(tzinfo=None))
 
 
 @pytest.mark.parametrize(
@@ -79,6 +149,7 @@ def test_coalesce_takes_the_first_value_that_is_there():
         pytest.param("zone", "", "no time zone", id="no name"),
         pytest.param("minus", "1 month", "not a duration", id="no fixed length"),
         pytest.param("plus", "-1d", "not a duration", id="a sign"),
+        pytest.param("jsonPath", "$.a[", "at 4", id="half a path"),
     ],
 )
 def test_a_wrong_argument_is_found_before_any_value_is_seen(name, argument, reason):
@@ -100,6 +171,17 @@ def test_a_wrong_argument_is_found_before_any_value_is_seen(name, argument, reas
         ("join", {"a": 1}),
         ("join", [["nested"]]),
         ("join", [None]),
+        ("int", "4002.e26"),
+        ("int", "12a"),
+        ("int", True),
+        ("int", 1.5),
+        ("lucene", 5),
+        ("wrap:a^b", {"a": 1}),
+        ("segment", ""),
+        ("segment", ".."),
+        ("segment", ["a"]),
+        ("jsonPath:$.a", "text"),
+        ("jsonPath:$.a", NOON),
     ],
 )
 def test_a_value_of_the_wrong_type_is_refused(chain, value):

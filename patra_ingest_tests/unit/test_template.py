@@ -2,7 +2,9 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from patra_ingest.expr.template import MAX_CHARS, compile_template
+from patra_ingest.expr.functions import Bound
+from patra_ingest.expr.places import MAX_CHARS
+from patra_ingest.expr.template import compile_template
 
 VARIABLES = {
     "window": {
@@ -13,6 +15,7 @@ VARIABLES = {
     "item": {"source": "MED", "id": "123", "next-cursor": "x", "@id": "7", "issued": None},
     "params": {"query": "", "ids": ["a", "b"]},
     "at": datetime(2026, 1, 1, tzinfo=UTC),
+    "bound": Bound(datetime(2026, 1, 1, tzinfo=timezone(timedelta(hours=-5))), "yyyyMMdd HH"),
 }
 
 
@@ -48,6 +51,16 @@ VARIABLES = {
         pytest.param("$${item.id}", "${item.id}", id="an escaped place"),
         pytest.param("$$${item.id} $ ${item.id}", "$${item.id} $ 123", id="dollars"),
         pytest.param("${item.id}$${x}", "123${x}", id="an escape after a place"),
+        pytest.param("a${page.token?}b", "ab", id="a place that may be null"),
+        pytest.param("a${ page.token ? | upper }b", "ab", id="with blanks and functions"),
+        pytest.param("a${item.id?}b", "a123b", id="or be there"),
+        pytest.param("${page.token?}", None, id="alone it is left out all the same"),
+        pytest.param("${bound}", "20260101 00", id="a bound in its own zone and pattern"),
+        pytest.param("${bound|date} ${bound|iso}", "2026-01-01 2026-01-01T05:00:00Z", id="or UTC"),
+        pytest.param("${item.source|concat(item.id, page.size)}", "MED123100", id="concat"),
+        pytest.param("${item.source|concat(page.token)}", None, id="concat with null"),
+        pytest.param("${item|jsonPath('$.source')}", "MED", id="a path in a mapping"),
+        pytest.param("${params.ids|wrap('doi:', '')|join}", "doi:a,doi:b", id="a clause each"),
     ],
 )
 def test_a_template_is_filled(text, rendered):
@@ -65,13 +78,55 @@ def test_a_template_is_filled(text, rendered):
         pytest.param("${at.year}", "cannot be looked up in a datetime", id="an attribute"),
         pytest.param("${at.__class__}", "cannot be looked up in a datetime", id="a hidden one"),
         pytest.param("${item.id|date}", "not an instant", id="the wrong type"),
-        pytest.param("${at|plus(4000000d)}", "out of range", id="the end of the calendar"),
+        pytest.param("${at|plus(4000000d)}", "plus: .*out of range", id="the end of the calendar"),
+        pytest.param("a${page.token}", r"or write \$\{page.token\?\}", id="a hole to allow"),
     ],
 )
 def test_a_template_that_cannot_be_filled_says_which_and_why(text, reason):
     with pytest.raises(ValueError, match=reason) as caught:
         compile_template(text).render(VARIABLES)
     assert str(caught.value).startswith(f"{text}: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "rendered"),
+    [
+        ("from:${at|date}", "from:2026-01-01"),
+        ("${item.source}:${item.issued}", None),
+        ("(${page.token})", None),
+        ("${page.token}", None),
+        ("(${page.token?})", "()"),
+        ("(${page.token|default('*')})", "(*)"),
+        ("plain", "plain"),
+    ],
+)
+def test_a_clause_with_a_null_is_dropped_whole(text, rendered):
+    assert compile_template(text).render_clause(VARIABLES) == rendered
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("${page.size}", 100),
+        ("${params.ids}", ["a", "b"]),
+        ("${params}", VARIABLES["params"]),
+        ("${page.token}", None),
+        ("${page.size|suffix('x')}", "100x"),
+        ("${at}", "2026-01-01T00:00:00.000000Z"),
+        ("${bound}", "20260101 00"),
+        ("${page.size} ", "100 "),
+        ("plain", "plain"),
+        ("", ""),
+    ],
+)
+def test_a_single_place_gives_its_value_as_it_is(text, value):
+    assert compile_template(text).value(VARIABLES) == value
+
+
+def test_what_json_cannot_carry_is_no_value():
+    with pytest.raises(ValueError, match="not one value"):
+        compile_template("${it}").value({"it": {1, 2}})
+    assert compile_template("${it}").value({"it": (1, 2)}) == [1, 2]
 
 
 def test_what_a_mapping_does_not_have_is_null():
@@ -97,6 +152,9 @@ def test_what_a_mapping_does_not_have_is_null():
         pytest.param("${a|format(YYYY)}", "no part of a time", id="a wrong pattern"),
         pytest.param("${a|coalesce('b c')}", "takes names", id="text where a name is due"),
         pytest.param("${a${b}}", "has no end", id="no nesting"),
+        pytest.param("${a??}", r"cannot read '\?' at 4", id="two question marks"),
+        pytest.param("${a|upper?}", r"cannot read '\?' at 9", id="a question mark too late"),
+        pytest.param("${a|concat('b')}x${a|concat(1)}", "takes names", id="a number for a name"),
         pytest.param("${" + ".".join("abcdefghi") + "}", "9 parts", id="too deep"),
         pytest.param("${a" + "|trim" * 9 + "}", "9 functions", id="too many functions"),
         pytest.param("x" * (MAX_CHARS + 1), "longer than", id="too long"),
