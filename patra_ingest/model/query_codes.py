@@ -72,6 +72,8 @@ class Transform(StrEnum):
     IDENTITY = "IDENTITY"
     TO_EXCLUSIVE_MINUS_1D = "TO_EXCLUSIVE_MINUS_1D"
     PUBMED_DATETYPE = "PUBMED_DATETYPE"
+    LIST_JOIN = "LIST_JOIN"
+    FILTER_JOIN = "FILTER_JOIN"
 
 
 class ValueType(StrEnum):
