@@ -41,6 +41,7 @@ class EndpointUsage(StrEnum):
 class PaginationMode(StrEnum):
     """How an answer is continued on the next page."""
 
+    NONE = "NONE"
     PAGE_NUMBER = "PAGE_NUMBER"
     OFFSET = "OFFSET"
     CURSOR = "CURSOR"
@@ -60,6 +61,8 @@ class WindowMode(StrEnum):
 class TimeUnit(StrEnum):
     """A unit of window lengths and granularities."""
 
+    MICROSECOND = "MICROSECOND"
+    MILLISECOND = "MILLISECOND"
     SECOND = "SECOND"
     MINUTE = "MINUTE"
     HOUR = "HOUR"
@@ -188,10 +191,11 @@ class WatermarkSource(StrEnum):
 
 
 class UpperBound(StrEnum):
-    """Whether the provenance counts the end of a window in."""
+    """Whether the provenance counts the end of a window in, or is given no end at all."""
 
     INCLUSIVE = "INCLUSIVE"
     EXCLUSIVE = "EXCLUSIVE"
+    OPEN = "OPEN"
 
 
 REGISTRY_TYPES: Mapping[str, type[StrEnum]] = MappingProxyType(

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any
 
-import yaml
 from sqlalchemy import Connection, text
 
 from patra_ingest.errors import UnknownName
 from patra_ingest.ledger.db import insert_missing
+from patra_ingest.registry.pack_file import read_pack_text
 
 Row = dict[str, Any]
 Ids = Mapping[tuple[Any, ...], int]
@@ -38,8 +38,7 @@ def load_dictionary(tx: Connection) -> int:
 def read_dictionary() -> Mapping[str, Any]:
     """Read `dictionary.yaml`: type code → name, custom, default, items, disabled, aliases."""
     file = resources.files("patra_ingest.registry") / "dictionary.yaml"
-    declared: Mapping[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
-    return declared
+    return read_pack_text(file.read_text(encoding="utf-8"), "dictionary.yaml").value
 
 
 _CANONICAL = text("""
