@@ -6,6 +6,7 @@ IngestError
 │   ├── PackError             the pack cannot be read or does not fit the pack language
 │   ├── CompileError          the declaration cannot become a spec; no plan is created
 │   ├── PlanError             the trigger asks for something the spec does not allow
+│   ├── NotReady              the spec asks for what this version cannot execute; nothing is planned
 │   ├── LedgerUnavailable     the database is not there, or refuses us
 │   ├── LedgerBusy            another process holds the ledger
 │   ├── LedgerMismatch        the ledger's schema is missing, older or newer than this code
@@ -49,15 +50,29 @@ class CompileError(PersonMustAct):
 
     def __init__(self, where: str, problems: Sequence[str]) -> None:
         listed = "; ".join(problems)
+        asked = all(problem.startswith(("--set ", "query.", "params.")) for problem in problems)
         super().__init__(
             f"{where} does not compile: {listed}.",
-            "Correct the pack and apply it again (patra registry apply FILE).",
+            "Correct what was asked for."
+            if asked
+            else "Correct the pack and apply it again (patra registry apply FILE).",
         )
         self.problems = tuple(problems)
 
 
 class PlanError(PersonMustAct):
     """A trigger that asks for something the spec does not allow."""
+
+
+class NotReady(PersonMustAct):
+    """A spec that compiles but needs what this version cannot do; `problems` names it."""
+
+    def __init__(self, where: str, missing: Sequence[str]) -> None:
+        super().__init__(
+            f"{where} compiles, but this version cannot run it yet: {', '.join(missing)}.",
+            "Take those out of the pack, or wait for a version that can.",
+        )
+        self.problems = tuple(missing)
 
 
 class LedgerUnavailable(PersonMustAct):

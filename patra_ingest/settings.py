@@ -16,6 +16,9 @@ class Settings(BaseSettings):
     db_url: str = Field("", description="SQLAlchemy URL of the ledger; empty: SQLite in `home`.")
     db_timeout_seconds: float = Field(30.0, gt=0, description="Patience with a locked ledger.")
     lease_seconds: float = Field(60.0, gt=0, description="How long a silent worker keeps a task.")
+    registry_cache_seconds: float = Field(
+        60.0, ge=0, description="How long the dictionary is remembered; 0: never."
+    )
     contact: str = Field("", description="Mail address told to upstreams that ask for one.")
 
     @property
@@ -27,6 +30,11 @@ class Settings(BaseSettings):
     def raw_folder(self) -> Path:
         """The folder of the raw response bodies."""
         return self.home / "raw"
+
+    def has_secret(self, reference: str) -> bool:
+        """Return whether a secret is where a pack says, without looking at it."""
+        kind, _, place = reference.partition(":")
+        return bool(os.environ.get(place)) if kind == "env" else Path(place).is_file()
 
 
 def child_environment(**extra: str) -> dict[str, str]:

@@ -98,6 +98,7 @@ def open_ingest(
     from patra_ingest.cursor.advance import CursorManager
     from patra_ingest.planner.plan import Planner
     from patra_ingest.rate.gate import RateGate
+    from patra_ingest.registry.code_book import CachedCodeBook
     from patra_ingest.transport.client import Transport
 
     settings = settings or read_settings()
@@ -107,13 +108,14 @@ def open_ingest(
         Transport(reader.clock, user_agent(settings.contact)) as transport,
     ):
         db, clock = reader.db, reader.clock
+        codes = CachedCodeBook(timedelta(seconds=settings.registry_cache_seconds), clock)
         yield Ingest(
             settings,
             clock,
             db,
             RateGate(db, clock, name),
             CursorManager(db, clock),
-            Planner(db, clock),
+            Planner(db, clock, codes, settings.has_secret),
             transport,
             name,
         )

@@ -6,15 +6,17 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
-from patra_ingest.model.codes import Operation, SliceStatus
+from patra_ingest.model.codes import Operation, SliceStatus, TimeUnit
 from patra_ingest.model.records import NewRecord
-from patra_ingest.model.window import Window
-from patra_ingest.planner.plan import Trigger
+from patra_ingest.model.window import Window, parse_instant
+from patra_ingest.planner.trigger import Trigger
 from patra_ingest.planner.windowing import Asked
 from patra_ingest.registry.pack import Pack, parse_pack
+from patra_ingest.registry.pack_file import PackText
 from patra_ingest.spec.compile import compile_spec
 from patra_ingest.spec.declaration import GROUPS, Declaration, Layer, Overrides
-from patra_ingest.spec.snapshot import SpecSnapshot
+from patra_ingest.spec.platform import UNITS
+from patra_ingest.spec.snapshot import SpecSnapshot, WindowSpec
 from patra_ingest.transport.messages import Response
 
 START = datetime(2025, 9, 1, tzinfo=UTC)
@@ -25,18 +27,23 @@ _DECLARED: Mapping[str, Mapping[str, Any]] = {
     "request": {
         "base_url": "https://api.example.org",
         "path": "/works",
-        "query": {"from": "${window.from|iso}", "cursor": "${page.token}"},
+        "query": {
+            "from": "${window.from|iso}",
+            "to": "${window.last|iso}",
+            "cursor": "${page.token}",
+        },
     },
     "paging": {
         "type": "TOKEN",
         "page_size": 50,
-        "next_token_path": "$.next",
-        "total_path": "$.total",
+        "size_param": "rows",
+        "next_token": "$.next",
+        "total": "$.total",
         "stop": ["NO_TOKEN", "EMPTY_PAGE"],
     },
     "window": {"zone": "UTC"},
-    "response": {"items_path": "$.items", "id_path": "$.id", "updated_at_path": "$.updated"},
-    "mapping": {"fields": [{"name": "title", "path": "$.title", "required": True}]},
+    "response": {"items": "$.items", "id": "$.id", "updated_at": "$.updated"},
+    "endpoint": {"fields": [{"name": "title", "path": "$.title", "required": True}]},
     "rate": {"key": "example"},
 }
 
@@ -54,12 +61,29 @@ def days(first: int, past: int) -> Window:
 def a_declaration(**groups: Mapping[str, Any]) -> Declaration:
     """Return a declaration that compiles; a group's values replace the valid ones, None drops."""
     values = {name: {**_DECLARED.get(name, {}), **groups.get(name, {})} for name in GROUPS}
-    return Declaration("example", "works", Operation.HARVEST, (Layer("endpoint works", values),))
+    return Declaration(
+        "example",
+        "works",
+        Operation.HARVEST,
+        (Layer("endpoint works", values, "endpoints.works."),),
+    )
 
 
 def a_spec(**groups: Mapping[str, Any]) -> SpecSnapshot:
     """Return a compiled spec; a group's values are laid over the valid ones."""
     return compile_spec(a_declaration(**groups), Overrides()).spec
+
+
+def a_window(**values: Any) -> WindowSpec:
+    """Return a window spec with these values, also ones that no pack may declare; seconds count."""
+    for key in ("safety_lag", "overlap", "max_span", "min_span"):
+        if key in values:
+            values[key] = timedelta(seconds=values[key])
+    if "granularity" in values:
+        values["granularity"] = UNITS[TimeUnit(values["granularity"])]
+    if "initial_from" in values:
+        values["initial_from"] = parse_instant(values["initial_from"])
+    return a_spec().window.model_copy(update=values)
 
 
 def an_item(name: object = "a", updated: object = "2025-09-02T10:00:00Z", **more: Any) -> Any:
@@ -100,11 +124,16 @@ def an_endpoint(**differences: Any) -> dict[str, Any]:
     endpoint: dict[str, Any] = {
         "request": {
             "path": "/works",
-            "query": {"from": "${window.from|iso}", "offset": "${page.offset}"},
+            "query": {
+                "from": "${window.from|iso}",
+                "to": "${window.last|iso}",
+                "offset": "${page.offset}",
+            },
         },
         "paging": {
             "type": "OFFSET",
             "page_size": 10,
+            "size_param": "rows",
             "total": "$.total",
             "stop": ["EMPTY_PAGE", "SHORT_PAGE"],
         },
@@ -121,7 +150,11 @@ def an_endpoint(**differences: Any) -> dict[str, Any]:
 
 def by_token(**differences: Any) -> dict[str, Any]:
     """Return an endpoint that pages by token; `works` of the same upstream otherwise."""
-    query = {"from": "${window.from|iso}", "token": "${page.token}"}
+    query = {
+        "from": "${window.from|iso}",
+        "to": "${window.last|iso}",
+        "token": "${page.token}",
+    }
     paging = {"type": "TOKEN", "next_token": "$.next", "stop": ["NO_TOKEN"]}
     return an_endpoint(
         request={"query": query}, paging={**paging, **differences.pop("paging", {})}, **differences
@@ -130,7 +163,7 @@ def by_token(**differences: Any) -> dict[str, Any]:
 
 def a_pack(url: str = "http://127.0.0.1:9", **endpoints: Mapping[str, Any]) -> Pack:
     """Return the pack of `pack_text`, read."""
-    return parse_pack(pack_text(url, **endpoints), "the test's pack")
+    return parse_pack(PackText("the test's pack", pack_text(url, **endpoints), {}))
 
 
 def a_task(number: int = 1, **columns: Any) -> dict[str, Any]:

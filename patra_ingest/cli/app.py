@@ -5,6 +5,7 @@ import sys
 import typer
 
 from patra_ingest.cli import harvest, look, setup, stage
+from patra_ingest.cli import registry as packs
 from patra_ingest.errors import IngestError
 
 app = typer.Typer(
@@ -17,9 +18,12 @@ app = typer.Typer(
 registry = typer.Typer(help="Packs in and out of the Registry.", no_args_is_help=True)
 
 app.command("init")(setup.init)
-registry.command("apply")(setup.apply)
-registry.command("show")(setup.show)
-registry.command("check")(setup.check)
+registry.command("apply")(packs.apply)
+registry.command("diff")(packs.diff)
+registry.command("show")(packs.show)
+registry.command("check")(packs.check)
+registry.command("query")(packs.query)
+registry.command("schema")(packs.schema)
 app.add_typer(registry, name="registry")
 app.command("plan")(harvest.plan)
 app.command("work")(harvest.work)

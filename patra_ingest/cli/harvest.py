@@ -2,6 +2,8 @@
 
 import signal
 import threading
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,7 +13,7 @@ from patra_ingest.cli.show import Bar, Json, print_json, print_summary, progress
 if TYPE_CHECKING:
     from patra_ingest.executor.work import Drained
     from patra_ingest.model.lineage import PlanId
-    from patra_ingest.planner.plan import Planned, Trigger
+    from patra_ingest.planner.trigger import Planned, Trigger
     from patra_ingest.wiring import Ingest
 
 Source = Annotated[str, typer.Argument(help="Source code, for example sandbox.")]
@@ -22,6 +24,7 @@ To = Annotated[str, typer.Option("--to", help="End (exclusive); default: now −
 Set = Annotated[
     list[str], typer.Option("--set", help="Override for this plan, e.g. paging.page_size=50.")
 ]
+Query = Annotated[str, typer.Option("--query", help="A neutral query: JSON, or @FILE.")]
 Lanes = Annotated[int, typer.Option(min=1, max=64, help="Tasks executed at once.")]
 
 
@@ -32,12 +35,13 @@ def plan(  # noqa: PLR0913 - the options of a trigger
     from_: From = "",
     to: To = "",
     set_: Set = [],  # noqa: B006 - typer needs the literal default
+    query: Query = "",
     as_json: Json = False,
 ) -> None:
     """Turn one trigger into a plan, slices and queued tasks."""
     from patra_ingest.wiring import open_ingest
 
-    trigger = build_trigger(source, endpoint, op, from_, to, set_)
+    trigger = build_trigger(source, endpoint, op, from_, to, set_, read_query(query))
     with open_ingest() as live:
         planned = live.planner.plan(trigger)
     if as_json:
@@ -76,6 +80,7 @@ def run(  # noqa: PLR0913 - the options of a trigger
     from_: From = "",
     to: To = "",
     set_: Set = [],  # noqa: B006 - typer needs the literal default
+    query: Query = "",
     lanes: Lanes = 4,
     as_json: Json = False,
 ) -> None:
@@ -83,7 +88,7 @@ def run(  # noqa: PLR0913 - the options of a trigger
     from patra_ingest.views.plan_summary import summarize_plan
     from patra_ingest.wiring import open_ingest
 
-    trigger = build_trigger(source, endpoint, op, from_, to, set_)
+    trigger = build_trigger(source, endpoint, op, from_, to, set_, read_query(query))
     stop = _stop_on_signals()
     with open_ingest() as live:
         planned = live.planner.plan(trigger)
@@ -113,11 +118,17 @@ def _drain(live: "Ingest", plan_id: "PlanId", lanes: int, stop: threading.Event,
     live.worker().work(order, stop, show)
 
 
-def build_trigger(
-    source: str, endpoint: str, op: str, from_: str, to: str, set_: list[str]
+def build_trigger(  # noqa: PLR0913 - the options of a trigger
+    source: str,
+    endpoint: str,
+    op: str,
+    from_: str,
+    to: str,
+    set_: list[str],
+    query: dict[str, Any] | None = None,
 ) -> "Trigger":
     """Return the trigger that the options of a command ask for."""
-    from patra_ingest.planner.plan import Trigger
+    from patra_ingest.planner.trigger import Trigger
     from patra_ingest.planner.windowing import Asked
     from patra_ingest.spec.overrides import parse_overrides
 
@@ -125,9 +136,27 @@ def build_trigger(
         source,
         endpoint or None,
         _operation(op),
-        Asked(_instant(from_, "--from"), _instant(to, "--to")),
-        parse_overrides(set_),
+        Asked(read_instant(from_, "--from"), read_instant(to, "--to")),
+        replace(parse_overrides(set_), query=query),
     )
+
+
+def read_query(text: str) -> dict[str, Any] | None:
+    """Return the neutral query that an option gives: JSON, or a file of it after `@`."""
+    import orjson
+
+    from patra_ingest.errors import PlanError
+
+    if not text:
+        return None
+    try:
+        source = Path(text[1:]).read_text(encoding="utf-8") if text.startswith("@") else text
+        query = orjson.loads(source)
+    except (OSError, ValueError) as error:
+        raise PlanError(f"--query cannot be read: {error}.", "Give JSON, or @FILE.") from None
+    if not isinstance(query, dict):
+        raise PlanError("--query is no JSON object.", 'Write {"term": {…}} or {"and": […]}.')
+    return query
 
 
 def _operation(op: str) -> Any:
@@ -141,7 +170,8 @@ def _operation(op: str) -> Any:
         raise PlanError(f"There is no operation {op!r}.", f"Known operations: {known}.") from None
 
 
-def _instant(text: str, option: str) -> Any:
+def read_instant(text: str, option: str) -> Any:
+    """Return the instant an option names, or None when it is empty."""
     from patra_ingest.errors import PlanError
     from patra_ingest.model.window import parse_instant
 

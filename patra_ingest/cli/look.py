@@ -57,7 +57,8 @@ def hold(
     with open_reader() as live, live.db.write() as tx:
         known = list_endpoints(tx, live.clock.now())
         if not any(n.provenance == source and endpoint in ("", n.endpoint) for n in known):
-            listed = ", ".join(f"{n.provenance}/{n.endpoint}" for n in known) or "none yet"
+            names = dict.fromkeys(f"{n.provenance}/{n.endpoint}" for n in known)
+            listed = ", ".join(names) or "none yet"
             raise UnknownName(f"There is nothing called {place!r} to hold.", f"Known: {listed}.")
         said = reason or "held by a person"
         by = getpass.getuser()

@@ -1,17 +1,11 @@
-"""`patra init` and `patra registry …`: the ledger's tables and what the Registry says."""
+"""`patra init`: the ledger's tables, its dictionary and the built-in packs."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from patra_ingest.cli.show import Json, print_json, say
+from patra_ingest.cli.show import say
 
 if TYPE_CHECKING:
     from patra_ingest.settings import Settings
-    from patra_ingest.spec.compile import Compiled
-
-Source = Annotated[str, typer.Argument(help="Source code, for example sandbox.")]
 
 
 def init() -> None:
@@ -43,78 +37,3 @@ def prepare(settings: "Settings") -> str:
         f"The ledger {shown} is ready: {len(applied)} migrations applied,"
         f" {items} dictionary rows and {len(changes)} Registry rows written."
     )
-
-
-def apply(
-    files: Annotated[list[Path], typer.Argument(help="Pack files (YAML).")],
-) -> None:
-    """Make the Registry say what the packs say; plans made before keep their own snapshot."""
-    from patra_ingest.registry.apply import apply_pack
-    from patra_ingest.registry.pack import read_pack
-    from patra_ingest.wiring import open_reader
-
-    packs = [read_pack(path) for path in files]
-    with open_reader() as live, live.db.write() as tx:
-        now = live.db.now(tx)
-        for pack in packs:
-            changes = apply_pack(tx, pack, now)
-            for change in changes:
-                say(f"{pack.provenance.code}: {change.action} {change.what}")
-            if not changes:
-                say(f"{pack.provenance.code}: nothing to change")
-
-
-def show(source: Source, endpoint: str = "", as_json: Json = False) -> None:
-    """Print a source as it compiles now, each value with its origin."""
-    compiled = _compile(source, endpoint or None)
-    spec = compiled.spec.model_dump(mode="json")
-    if as_json:
-        print_json({"spec": spec, "origins": compiled.origins})
-        return
-    for path, origin in sorted(compiled.origins.items()):
-        group, _, key = path.partition(".")
-        part = spec.get(group)
-        value = part.get(key) if isinstance(part, dict) else spec.get(key)
-        say(f"{path} = {value}  [{origin}]")
-    say(f"spec_fingerprint = {compiled.fingerprint}")
-
-
-def check(source: Annotated[str, typer.Argument(help="Only this source.")] = "") -> None:
-    """Compile every endpoint of the Registry and list what is wrong with it."""
-    from patra_ingest.errors import CompileError, UnknownName
-    from patra_ingest.registry.read import list_endpoints
-    from patra_ingest.wiring import open_reader
-
-    with open_reader() as live, live.db.read() as tx:
-        names = [
-            name
-            for name in list_endpoints(tx, live.clock.now())
-            if not source or name.provenance == source.lower()
-        ]
-    if not names:
-        raise UnknownName(f"There is no source {source!r} to check.", "See `patra status`.")
-    refused = 0
-    for name in names:
-        try:
-            compiled = _compile(name.provenance, name.endpoint)
-        except CompileError as error:
-            refused += 1
-            say(f"✗ {name.provenance}/{name.endpoint}: {'; '.join(error.problems)}")
-            continue
-        say(f"✓ {name.provenance}/{name.endpoint} {compiled.fingerprint[:12]}")
-        for warning in compiled.spec.warnings:
-            say(f"    warning: {warning}")
-    if refused:
-        raise typer.Exit(1)
-
-
-def _compile(source: str, endpoint: str | None) -> "Compiled":
-    from patra_ingest.model.codes import Operation
-    from patra_ingest.registry.read import read_declaration
-    from patra_ingest.spec.compile import compile_spec
-    from patra_ingest.spec.declaration import Overrides
-    from patra_ingest.wiring import open_reader
-
-    with open_reader() as live, live.db.read() as tx:
-        declaration = read_declaration(tx, source, endpoint, Operation.HARVEST, live.clock.now())
-    return compile_spec(declaration, Overrides())

@@ -21,7 +21,7 @@ from patra_ingest.executor.work import Drained, Order
 from patra_ingest.ledger.tasks import TaskFilter, count_open
 from patra_ingest.model.codes import Operation
 from patra_ingest.model.lineage import PlanId, TaskId
-from patra_ingest.planner.plan import Opened
+from patra_ingest.planner.trigger import Opened
 from patra_ingest.views.overview import list_states
 from patra_ingest.views.plan_summary import PlanSummary, summarize_plan
 from patra_ingest.views.queue import (

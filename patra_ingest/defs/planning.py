@@ -10,7 +10,7 @@ from patra_ingest.defs.resources import LedgerResource, RegistryResource
 from patra_ingest.errors import PlanError
 from patra_ingest.model.codes import Operation, Scheduler, TriggerType
 from patra_ingest.model.window import parse_instant
-from patra_ingest.planner.plan import Opened, Rooted, Trigger
+from patra_ingest.planner.trigger import Opened, Rooted, Trigger
 from patra_ingest.planner.windowing import Asked
 from patra_ingest.spec.declaration import Overrides
 from patra_ingest.transport.redact import redact_url
@@ -127,15 +127,14 @@ def harvest_schedule(
 ) -> Iterator[dg.RunRequest]:
     """Plan a HARVEST of every endpoint that declares it; the sensor starts the executors."""
     tick = context.scheduled_execution_time.isoformat()
-    for name in registry.endpoints():
-        if name.operation == Operation.HARVEST:
-            config = TriggerConfig(provenance=name.provenance, endpoint=name.endpoint)
-            yield dg.RunRequest(
-                run_key=f"{name.provenance}/{name.endpoint}/{tick}",
-                run_config=dg.RunConfig(ops={"compile_spec": config}),
-                tags={
-                    "patra/operation": name.operation.value,
-                    "patra/source": name.provenance,
-                    "patra/endpoint": name.endpoint,
-                },
-            )
+    for name in registry.endpoints(Operation.HARVEST):
+        config = TriggerConfig(provenance=name.provenance, endpoint=name.endpoint)
+        yield dg.RunRequest(
+            run_key=f"{name.provenance}/{name.endpoint}/{tick}",
+            run_config=dg.RunConfig(ops={"compile_spec": config}),
+            tags={
+                "patra/operation": name.operation.value,
+                "patra/source": name.provenance,
+                "patra/endpoint": name.endpoint,
+            },
+        )

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 import dagster as dg
 
 from patra_ingest.errors import PersonMustAct
+from patra_ingest.model.codes import Operation
+from patra_ingest.planner.trigger import Trigger
 from patra_ingest.registry.read import EndpointName, list_endpoints
 from patra_ingest.views.budget import list_buckets
 from patra_ingest.wiring import Ingest, open_ingest
@@ -37,10 +39,16 @@ class RegistryResource(dg.ConfigurableResource["RegistryResource"]):
 
     ledger: dg.ResourceDependency[LedgerResource]
 
-    def endpoints(self) -> list[EndpointName]:
-        """Return every endpoint and operation the Registry declares now."""
-        with self.ledger.open() as live, live.db.read() as tx:
-            return list_endpoints(tx, live.clock.now())
+    def endpoints(self, operation: Operation) -> list[EndpointName]:
+        """Return every endpoint that the Registry declares for an operation and that can run."""
+        with self.ledger.open() as live:
+            with live.db.read() as tx:
+                declared = list_endpoints(tx, live.clock.now(), operation)
+            return [
+                name
+                for name in declared
+                if live.planner.can_run(Trigger(name.provenance, name.endpoint, operation))
+            ]
 
 
 class RateGateResource(dg.ConfigurableResource["RateGateResource"]):

@@ -9,7 +9,8 @@ import orjson
 from patra_ingest.errors import EndpointHalted, TransientError
 from patra_ingest.executor.triage import sample
 from patra_ingest.expr.path import Path, compile_path
-from patra_ingest.spec.snapshot import SpecSnapshot, TokenPaging
+from patra_ingest.spec.paging import TokenPaging
+from patra_ingest.spec.snapshot import SpecSnapshot
 from patra_ingest.transport.messages import Response
 
 
@@ -32,17 +33,31 @@ def decode(response: Response, spec: SpecSnapshot) -> Decoded:
             f"{response.url} answered {response.status} with {kind} that is not JSON"
             f" ({error.msg}): {sample(response.body)}"
         ) from error
-    items = path(spec.response.items_path).first(tree)
-    if not isinstance(items, list):
+    items = _items(tree, spec)
+    if items is None:
         raise EndpointHalted(
-            f"{response.url}: there is no list at {spec.response.items_path};"
+            f"{response.url}: there is no list at {' or '.join(spec.response.items)};"
             f" the source has changed its shape: {sample(response.body)}"
         )
     token = None
-    if isinstance(spec.paging, TokenPaging):
-        found = path(spec.paging.next_token_path).first(tree)
+    if isinstance(spec.paging, TokenPaging) and spec.paging.next_token.path:
+        found = path(spec.paging.next_token.path).first(tree)
         token = None if found is None else str(found)
     return Decoded(items, _total(tree, spec), token)
+
+
+def _items(tree: Any, spec: SpecSnapshot) -> list[Any] | None:
+    """Return the items of every declared place; a path that ends in `[*]` names them one by one."""
+    found: list[Any] = []
+    for where in spec.response.items:
+        if where.endswith("[*]"):
+            items = path(where.removesuffix("[*]")).first(tree)
+        else:
+            items = path(where).first(tree)
+        if not isinstance(items, list):
+            return None
+        found.extend(items)
+    return found
 
 
 def _total(tree: Any, spec: SpecSnapshot) -> int | None:

@@ -157,7 +157,7 @@ class TaskExecutor:
     def _ask(self, attempt: _Attempt, page: Page, number: int) -> Answer:
         """Ask for a page; transient errors are answered by patience, as the spec declares it."""
         retry, stop, history = attempt.work.plan.spec.retry, attempt.work.stop, attempt.history
-        first = retry.initial_delay_ms / 1000
+        first = retry.initial_delay.total_seconds()
 
         def count(state: RetryCallState) -> None:
             history.retries += 1
@@ -178,7 +178,7 @@ class TaskExecutor:
             stop=stop_after_attempt(retry.max_attempts),
             wait=wait_exponential_jitter(
                 multiplier=first,
-                max=retry.max_delay_ms / 1000,
+                max=retry.max_delay.total_seconds(),
                 exp_base=retry.multiplier,
                 jitter=first * retry.jitter,
             ),

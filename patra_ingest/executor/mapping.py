@@ -10,6 +10,7 @@ import orjson
 
 from patra_ingest.errors import BadRecord
 from patra_ingest.executor.decoding import path
+from patra_ingest.expr.value import compile_value
 from patra_ingest.model import keys
 from patra_ingest.model.records import BadItem, NewRecord
 from patra_ingest.model.window import Window
@@ -57,8 +58,8 @@ def map_items(items: Iterable[Any], spec: SpecSnapshot, asked: Window) -> Mapped
 
 
 def _provider_id(item: Any, spec: SpecSnapshot) -> str:
-    where = spec.response.id_path
-    value = path(where).first(item)
+    where = " or ".join(spec.response.id)
+    value = _found(spec.response.id, item)
     if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
         raise BadRecord(where, f"no id here but {value!r}")
     text = str(value).strip()
@@ -67,31 +68,46 @@ def _provider_id(item: Any, spec: SpecSnapshot) -> str:
     return text
 
 
+def _found(said: str | tuple[str, ...], item: Any) -> Any:
+    """Find a value in an item; one that does not fit is the record's fault, not the page's."""
+    expression = compile_value(said)
+    try:
+        return expression.find(item)
+    except ValueError as error:
+        raise BadRecord(expression.text, str(error)) from error
+
+
 def _record(item: Any, provider_id: str, spec: SpecSnapshot) -> NewRecord:
     fields: dict[str, Any] = {}
+    deleted = spec.response.deleted
+    is_deleted = isinstance(deleted, str) and bool(path(deleted).first(item))
     for field in spec.fields:
-        value = path(field.path).first(item)
-        if value is None and field.required:
-            raise BadRecord(field.path, f"the required field {field.name} is missing")
+        value = _found(field.path, item)
+        if value is None and field.required and not is_deleted:
+            where = compile_value(field.path).text
+            raise BadRecord(where, f"the required field {field.name} is missing")
         fields[field.name] = value
-    deleted = spec.response.deleted_path
     return NewRecord(
         provider_id,
-        _updated_at(item, spec),
+        _updated_at(item, spec, is_deleted),
         keys.content_hash(item),
-        bool(deleted and path(deleted).first(item)),
+        is_deleted,
         orjson.dumps(fields).decode(),
         orjson.dumps(item).decode(),
     )
 
 
-def _updated_at(item: Any, spec: SpecSnapshot) -> datetime | None:
-    where = spec.response.updated_at_path
-    if where is None:
+def _updated_at(item: Any, spec: SpecSnapshot, may_lack: bool) -> datetime | None:
+    if spec.response.updated_at is None:
         return None
-    value = path(where).first(item)
+    where = " or ".join(spec.response.updated_at)
+    value = _found(spec.response.updated_at, item)
+    if value is None and may_lack:  # a tombstone often says no more than its id
+        return None
     if value is None:
         raise BadRecord(where, "the update time is missing")
+    if isinstance(value, datetime):
+        return value.astimezone(UTC)
     if not isinstance(value, str):
         raise BadRecord(where, f"an update time is text, this is {value!r}")
     try:

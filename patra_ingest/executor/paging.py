@@ -1,10 +1,11 @@
 """Which page comes next. Pure: the answer depends on the arguments and nothing else."""
 
 from dataclasses import dataclass
-from typing import assert_never
+from typing import NoReturn, assert_never
 
-from patra_ingest.errors import SliceIncomplete
-from patra_ingest.spec.snapshot import OffsetPaging, Paging, StopRule, TokenPaging
+from patra_ingest.errors import EndpointHalted, SliceIncomplete
+from patra_ingest.spec.paging import OffsetPaging, Paging, TokenPaging
+from patra_ingest.spec.words import StopRule
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ def first_page(paging: Paging) -> Page:
         case TokenPaging(initial_token=token):
             return Page(token=token)
         case _:
-            assert_never(paging)
+            _unknown(paging)
 
 
 def next_page(paging: Paging, page: Page, seen: Seen) -> Page | Ended:
@@ -66,7 +67,7 @@ def next_page(paging: Paging, page: Page, seen: Seen) -> Page | Ended:
                 raise SliceIncomplete(f"page {page.number} hands out its own token: a loop")
             return Page(page.number + 1, token=seen.next_token)
         case _:
-            assert_never(paging)
+            _unknown(paging)
 
 
 def _holds(rule: StopRule, paging: Paging, page: Page, seen: Seen) -> bool:
@@ -82,8 +83,15 @@ def _holds(rule: StopRule, paging: Paging, page: Page, seen: Seen) -> bool:
         case StopRule.TOTAL_REACHED:
             before = (page.number - 1) * paging.page_size
             return seen.total is not None and before + seen.item_count >= seen.total
+        case StopRule.ONE_PAGE | StopRule.NO_MORE:
+            _unknown(paging)
         case _:
             assert_never(rule)
+
+
+def _unknown(paging: Paging) -> NoReturn:
+    # The planner refuses such a spec; a plan made by a newer version may still be in the ledger.
+    raise EndpointHalted(f"this version cannot walk pages of the kind {paging.type}")
 
 
 def position(paging: Paging, page: Page) -> str:
@@ -94,7 +102,7 @@ def position(paging: Paging, page: Page) -> str:
         case TokenPaging():
             return f"token:{page.token or ''}"
         case _:
-            assert_never(paging)
+            _unknown(paging)
 
 
 def page_at(paging: Paging, number: int, text: str) -> Page:
@@ -106,4 +114,4 @@ def page_at(paging: Paging, number: int, text: str) -> Page:
         case TokenPaging():
             return Page(number, token=value or None)
         case _:
-            assert_never(paging)
+            _unknown(paging)

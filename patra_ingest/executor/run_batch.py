@@ -19,7 +19,7 @@ from patra_ingest.executor.history import History, page_numbers, require_sense
 from patra_ingest.executor.mapping import Mapped, map_items
 from patra_ingest.executor.outcome import batch_stats
 from patra_ingest.executor.paging import Ended, Page, Seen, next_page, position
-from patra_ingest.executor.request import digest_of, render
+from patra_ingest.executor.request import Asking, digest_of, render
 from patra_ingest.executor.triage import judge
 from patra_ingest.ledger.batches import BatchEnd, BatchStart, finish_batch, start_batch
 from patra_ingest.ledger.db import Db
@@ -111,7 +111,7 @@ class BatchRunner:
     def ask(self, work: Work, page: Page, batch_no: int) -> Answer:
         """Acquire a permit, send the request, keep the body, read the page."""
         spec, upstream = work.plan.spec, self._upstream
-        request = render(spec, work.window, page, work.run.id, batch_no, upstream.contact)
+        request = render(spec, self._asking(work, page, batch_no))
         limits = Limits(spec.rate.per_second, spec.rate.burst, spec.rate.in_flight)
         deadline = self._clock.now() + LONGEST_WAIT
         with upstream.gate.permit(
@@ -127,6 +127,10 @@ class BatchRunner:
         storage_key = upstream.raw.put(response.body)
         decoded = decode(response, spec)
         return Answer(request, response, decoded, storage_key, permit.waited_seconds)
+
+    def _asking(self, work: Work, page: Page, batch_no: int) -> Asking:
+        contact = self._upstream.contact
+        return Asking(work.window, page, work.run.id, batch_no, contact, self._clock.now())
 
     def commit(
         self, work: Work, page: Page, batch_id: BatchId, answer: Answer, history: History

@@ -29,7 +29,7 @@ def judge(response: Response, retry: RetrySpec) -> IngestError | None:
         return Throttled(retry_at or response.received_at + _DEFAULT_PAUSE)
     if status in (401, 403):
         return EndpointHalted(f"{seen} (the source does not accept our credentials)")
-    if status in retry.retry_statuses or status >= 500:
+    if status in retry.statuses or status >= 500:
         return TransientError(seen)
     return RequestRejected(seen)
 

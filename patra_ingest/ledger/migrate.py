@@ -9,7 +9,8 @@ import socket
 import sqlite3
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
+from io import StringIO
 from typing import Any
 
 from sqlalchemy import Connection, inspect
@@ -83,7 +84,8 @@ def _apply_missing(db: Db, backend: Any) -> list[str]:
         ) from error
     for migration in missing:
         try:
-            backend.apply_one(migration)
+            with redirect_stdout(StringIO()):  # yoyo prints what SQLite answers to ALTER TABLE
+                backend.apply_one(migration)
         except backend.DatabaseError as error:
             raise _stopped(db, migration.id, error) from error
     return [migration.id for migration in missing]

@@ -4,16 +4,16 @@ Each step commits what it did and may be repeated: a plan, slice or task that is
 again. Whoever dies in between leaves a plan that the same trigger, or the next, completes.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
 
 from sqlalchemy import Connection, text
 
 from patra_ingest.clock import Clock
-from patra_ingest.errors import CompileError, PlanError
+from patra_ingest.errors import CompileError, NotReady, PlanError
 from patra_ingest.ledger.cursors import find_cursor
 from patra_ingest.ledger.db import Db
 from patra_ingest.ledger.plans import NewPlan, ensure_plan, lock_planning, mark_plan
@@ -22,90 +22,43 @@ from patra_ingest.ledger.slices import ensure_slices, list_windows
 from patra_ingest.ledger.tasks import ensure_tasks
 from patra_ingest.model import keys
 from patra_ingest.model.codes import (
-    Operation,
     PlanStatus,
-    Scheduler,
-    TriggerType,
     direction,
     namespace_scope,
 )
-from patra_ingest.model.lineage import PlanId, ScheduleInstanceId
+from patra_ingest.model.lineage import PlanId
 from patra_ingest.model.namespace import Namespace
 from patra_ingest.model.slices import CoveredWindow
 from patra_ingest.model.window import Window
 from patra_ingest.planner.coverage import missing, refilled
 from patra_ingest.planner.derivation import TaskOrigin, new_slice, task_row
 from patra_ingest.planner.slicing import cut
-from patra_ingest.planner.windowing import Asked, NothingNew, harvest_window
+from patra_ingest.planner.trigger import Opened, Planned, Rooted, Trigger
+from patra_ingest.planner.windowing import NothingNew, harvest_window
+from patra_ingest.registry.code_book import CachedCodeBook
 from patra_ingest.registry.read import read_declaration
 from patra_ingest.spec.compile import Compiled, compile_spec
-from patra_ingest.spec.declaration import Overrides
+from patra_ingest.spec.readiness import find_missing
+from patra_ingest.spec.references import at_hand
 from patra_ingest.spec.secrets import without_values
 
 _GROUP = 500
 
 
-@dataclass(frozen=True)
-class Trigger:
-    """The request to plan: endpoint, operation, window, overrides, and who asks."""
-
-    provenance: str
-    endpoint: str | None = None
-    operation: Operation = Operation.HARVEST
-    asked: Asked = field(default_factory=Asked)
-    overrides: Overrides = field(default_factory=Overrides)
-    scheduler: Scheduler = Scheduler.INTERNAL
-    trigger_type: TriggerType = TriggerType.MANUAL
-    scheduler_job: str | None = None
-    scheduler_run_id: str | None = None
-
-    def params(self) -> dict[str, Any]:
-        """Return the arguments as the root row keeps them."""
-        return {
-            "from": self.asked.start,
-            "to": self.asked.end,
-            "set": self.overrides.values,
-            "params": self.overrides.params,
-        }
-
-
-@dataclass(frozen=True)
-class Rooted:
-    """A trigger with its stored root and its compiled spec."""
-
-    trigger: Trigger
-    root: ScheduleInstanceId
-    compiled: Compiled
-    namespace: Namespace
-
-
-@dataclass(frozen=True)
-class Opened:
-    """A trigger with its plan, or with the reason why there is nothing to plan."""
-
-    rooted: Rooted
-    plan_id: PlanId | None
-    window: Window | None
-    reason: str | None = None
-
-
-@dataclass(frozen=True)
-class Planned:
-    """What a trigger led to."""
-
-    plan_id: PlanId | None
-    root: ScheduleInstanceId
-    window: Window | None
-    slices: int
-    reason: str | None
-
-
 class Planner:
     """Turns triggers into plans. Several planners may run at once."""
 
-    def __init__(self, db: Db, clock: Clock) -> None:
+    def __init__(
+        self,
+        db: Db,
+        clock: Clock,
+        codes: CachedCodeBook | None = None,
+        has_secret: Callable[[str], bool] = lambda _reference: False,
+    ) -> None:
         self._db = db
         self._clock = clock
+        self._codes = codes or CachedCodeBook(timedelta(0), clock)
+        self._has_secret = has_secret
 
     def plan(self, trigger: Trigger) -> Planned:
         """Compile, open and cut in one call."""
@@ -117,12 +70,9 @@ class Planner:
         """Store the trigger and compile its spec; why it was refused stays on the root row."""
         now = self._clock.now()
         try:
-            with self._db.read() as tx:
-                declaration = read_declaration(
-                    tx, trigger.provenance, trigger.endpoint, trigger.operation, now
-                )
-            compiled = compile_spec(declaration, trigger.overrides)
-        except CompileError as error:
+            compiled = self.look(trigger, now)
+            _require_ready(compiled)
+        except (CompileError, NotReady) as error:
             with self._db.write() as tx:
                 # By name only: a value may be the very secret it is refused for.
                 shown = replace(trigger, overrides=without_values(trigger.overrides))
@@ -133,14 +83,35 @@ class Planner:
             root = add_schedule_instance(tx, _root_row(trigger, compiled.spec.endpoint, now))
         scope = namespace_scope(trigger.operation)
         namespace = Namespace(
-            declaration.provenance,
-            declaration.endpoint,
+            compiled.spec.provenance,
+            compiled.spec.endpoint,
             trigger.operation,
             compiled.spec.window.watermark_key,
             scope,
             keys.namespace_key(scope, compiled.proto_hash, None),
         )
         return Rooted(trigger, root, compiled, namespace)
+
+    def look(self, trigger: Trigger, at: datetime) -> Compiled:
+        """Compile what the Registry said at `at`, and write nothing."""
+        with self._db.read() as tx:
+            declaration = read_declaration(
+                tx,
+                trigger.provenance,
+                trigger.endpoint,
+                trigger.operation,
+                at,
+                self._codes.get(tx),
+            )
+        available = at_hand(declaration, self._has_secret)
+        return compile_spec(declaration, trigger.overrides, available)
+
+    def can_run(self, trigger: Trigger) -> bool:
+        """Return whether this version can execute what the Registry says now."""
+        try:
+            return not find_missing(self.look(trigger, self._clock.now()).spec)
+        except CompileError:
+            return False
 
     def open_plan(self, rooted: Rooted) -> Opened:
         """Decide the window and make sure its plan exists."""
@@ -173,7 +144,7 @@ class Planner:
                 window,
                 rooted.compiled,
                 {"maxSpanSeconds": spec.max_span.total_seconds(), "zone": spec.zone},
-                [{"time": now, "by": "planner", "note": "window decided", "data": remark}],
+                _remarks(rooted.compiled, now, remark),
             )
             plan_id, _ = ensure_plan(tx, new)
         return Opened(rooted, plan_id, window)
@@ -238,6 +209,20 @@ class Planner:
                 " exists in another plan.",
                 "Report this: the ledger is inconsistent; nothing of the plan was written.",
             )
+
+
+def _require_ready(compiled: Compiled) -> None:
+    if missing_parts := find_missing(compiled.spec):
+        spec = compiled.spec
+        raise NotReady(f"{spec.provenance}/{spec.endpoint}", missing_parts)
+
+
+def _remarks(compiled: Compiled, now: datetime, decided: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return what a plan notes of itself: how its window came about, and every downgrade."""
+    notes = [{"time": now, "by": "planner", "note": "window decided", "data": decided}]
+    for warning in compiled.spec.warnings:
+        notes.append({"time": now, "by": "compiler", "note": warning, "type": "downgrade"})
+    return notes
 
 
 def _root_row(trigger: Trigger, endpoint: str | None, now: datetime) -> TriggerRow:

@@ -1,213 +1,260 @@
 """The pack language: one YAML file describes one provenance.
 
-The models below are its whole grammar; an unknown key is refused, everything else has a default.
+The parts are those of `spec`; here they are put together to a file. A part that an endpoint says
+replaces the source's own part whole, and one that an operation says replaces the endpoint's: just
+as the Registry chooses one row per dimension.
 """
 
-import difflib
-from datetime import timedelta
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Self
 
-import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
-from patra_ingest.errors import PackError
-from patra_ingest.model.codes import (
-    EndpointUsage,
-    HttpMethod,
-    Operation,
-    TimeUnit,
-    UpperBound,
-    WatermarkSource,
-)
+from patra_ingest.errors import PackError, PersonMustAct
+from patra_ingest.expr.query_rules import QueryBook
+from patra_ingest.model.codes import EndpointUsage, Operation
 from patra_ingest.model.records import ChangeRule
-from patra_ingest.model.window import parse_duration, parse_instant
-from patra_ingest.spec.secrets import find_written_secrets
-from patra_ingest.spec.snapshot import StopRule
+from patra_ingest.registry.code_book import CodeBook, builtin_code_book
+from patra_ingest.registry.pack_file import PackText, read_pack_file
+from patra_ingest.spec import parts, policies
+from patra_ingest.spec.places import ErrorRule, FieldSpec
+from patra_ingest.spec.problems import Problem
+from patra_ingest.spec.secrets import (
+    find_secrets_in_cap,
+    find_secrets_in_credential,
+    find_secrets_in_http,
+    find_secrets_in_partitions,
+    find_secrets_in_request,
+)
+from patra_ingest.spec.shapes import problem_of, written_steps
+from patra_ingest.spec.words import (
+    CODES,
+    Downgrade,
+    Instant,
+    Name,
+    Text,
+    ValueText,
+    Word,
+    Zone,
+    coded,
+)
 
-_MAX_BYTES = 1_000_000
-Duration = Annotated[
-    timedelta, BeforeValidator(lambda v: parse_duration(v) if isinstance(v, str) else v)
+_LISTED = 20
+
+
+def _fields(said: Any) -> Any:
+    """Read `title: $.title` and `title: {path: …, required: true}` as a list of fields."""
+    if not isinstance(said, dict):
+        return said
+    return tuple(
+        {"name": name, **(field if isinstance(field, dict) else {"path": field})}
+        for name, field in said.items()
+    )
+
+
+def _operations(said: Any) -> Any:
+    """Read `[HARVEST, UPDATE]` as operations without words of their own."""
+    if isinstance(said, list | tuple):
+        return {name: {} for name in said}
+    return {k: v or {} for k, v in said.items()} if isinstance(said, dict) else said
+
+
+def _schedules(said: Any) -> Any:
+    if not isinstance(said, dict):
+        return said
+    return {name: {"cron": cron} if isinstance(cron, str) else cron for name, cron in said.items()}
+
+
+class FieldWords(Word):
+    """One field in full; its name is the key it stands under."""
+
+    path: ValueText
+    required: bool = False
+
+
+def _told_apart(fields: tuple[FieldSpec, ...]) -> tuple[FieldSpec, ...]:
+    names = [field.name for field in fields]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(f"{', '.join(twice)} is there twice; give each field its own name")
+    return fields
+
+
+Fields = Annotated[
+    tuple[FieldSpec, ...],
+    AfterValidator(_told_apart),
+    BeforeValidator(_fields, json_schema_input_type=dict[str, ValueText | FieldWords]),
 ]
-Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")]
+_Operation = Annotated[Operation, coded("ing_operation")]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class ProvenancePart(_Part):
+class ProvenancePart(Word):
     """Who the source is."""
 
     code: Name
     name: str
     base_url: str
-    timezone: str = "UTC"
-    docs_url: str | None = None
+    timezone: Zone = "UTC"
+    docs_url: Annotated[str, Field(pattern=r"^https?://[^@\s]+$")] | None = None
 
 
-class HttpPart(_Part):
-    """How the source is spoken to."""
+class SchedulePart(Word):
+    """When an endpoint is asked without a person asking."""
 
-    headers: dict[str, str] = {}
-    connect_timeout: Duration | None = None
-    read_timeout: Duration | None = None
-    total_timeout: Duration | None = None
-    follow_redirects: bool = False
-    allow_insecure_http: bool = False
+    cron: str = Field(pattern=r"^\S+(\s+\S+){4}$", description="Five fields, UTC.")
+    enabled: bool = True
+    courtesy: dict[str, Text] | None = Field(None, description="Hours the source asks us to keep.")
 
 
-class RatePart(_Part):
-    """What the source allows, under a name that several endpoints may share."""
+class Dimensions(Word):
+    """What may be said for a whole source, for one endpoint, or for one operation of it."""
 
-    key: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.:-]{0,127}$")]
-    per_second: float
-    burst: int = 1
-    in_flight: int | None = None
-    cost: float = 1.0
-
-
-class RetryPart(_Part):
-    """How often and how slowly we ask again."""
-
-    max_attempts: int | None = None
-    initial_delay: Duration | None = None
-    max_delay: Duration | None = None
-    multiplier: float | None = None
-    jitter: float | None = None
-    statuses: list[int] | None = None
+    http: policies.HttpPart | None = None
+    paging: parts.PagingPart | None = None
+    window: parts.WindowPart | None = None
+    batching: policies.BatchingPart | None = None
+    retry: policies.RetryPart | None = None
+    rate: policies.RatePart | None = None
 
 
-class RequestPart(_Part):
-    """The request template."""
+class OperationPart(Dimensions):
+    """What one operation of an endpoint does differently."""
 
-    method: HttpMethod = HttpMethod.GET
-    path: str
-    query: dict[str, str] = {}
+    request: parts.RequestPart | None = None
 
 
-class PagingPart(_Part):
-    """How the endpoint pages and what ends it."""
-
-    type: Literal["OFFSET", "TOKEN"]
-    page_size: int | None = None
-    max_pages: int | None = None
-    initial_token: str | None = None
-    next_token: str | None = None
-    total: str | None = None
-    stop: list[StopRule] | None = None
-
-
-class WindowPart(_Part):
-    """How the endpoint filters by time."""
-
-    watermark_key: str | None = None
-    watermark_source: WatermarkSource = WatermarkSource.WINDOW_END
-    safety_lag: Duration | None = None
-    overlap: Duration | None = None
-    max_span: Duration | None = None
-    granularity: TimeUnit = TimeUnit.SECOND
-    upper_bound: UpperBound = UpperBound.INCLUSIVE
-    initial_from: Annotated[str, BeforeValidator(str)] | None = None
-
-
-class ResponsePart(_Part):
-    """Where things are in a response."""
-
-    items: str
-    id: str
-    updated_at: str | None = None
-    deleted: str | None = None
-    client_window: bool = False
-
-
-class FieldPart(_Part):
-    """An output field that must be present."""
-
-    path: str
-    required: bool = False
-
-
-class EndpointPart(_Part):
+class EndpointPart(Dimensions):
     """One callable of the source."""
 
-    usage: EndpointUsage = EndpointUsage.SEARCH
-    operations: list[Literal[Operation.HARVEST]] = [Operation.HARVEST]
-    request: RequestPart
-    paging: PagingPart
-    window: WindowPart = WindowPart()
-    response: ResponsePart
-    changed: ChangeRule = ChangeRule.NEWER
-    fields: dict[str, str | FieldPart] = {}
+    usage: Annotated[EndpointUsage, coded("endpoint_usage")] = EndpointUsage.SEARCH
+    operations: Annotated[
+        dict[_Operation, OperationPart],
+        BeforeValidator(
+            _operations,
+            json_schema_input_type=list[Operation] | dict[Operation, OperationPart | None],
+        ),
+    ] = Field({})
+    request: parts.RequestPart
+    names: parts.ParamNames | None = None
+    auth: policies.AuthPart | None = None
+    cap: parts.CapPart | None = None
+    response: parts.ResponsePart
+    fields: Fields | None = None
+    changed: ChangeRule | None = None
+    errors: tuple[ErrorRule, ...] | None = None
+    detail: parts.DetailPart | None = None
+    partitions: dict[Name, dict[str, Text]] | None = None
+    query: dict[str, Any] | None = Field(None, description="A neutral query, always asked.")
+    intended: tuple[Downgrade, ...] | None = Field(None, description="Warnings that are meant.")
+    schedule: Annotated[
+        dict[_Operation, SchedulePart],
+        BeforeValidator(_schedules, json_schema_input_type=dict[Operation, str | SchedulePart]),
+    ] = Field({})
+
+    @model_validator(mode="after")
+    def _default_operations(self) -> Self:
+        # A search can bring what is new and what is past; what else there is must be said.
+        if not self.operations and self.usage == EndpointUsage.SEARCH:
+            both = {Operation.HARVEST: OperationPart(), Operation.BACKFILL: OperationPart()}
+            object.__setattr__(self, "operations", both)
+        return self
 
 
-class Pack(_Part):
+class Pack(Dimensions):
     """One source, whole."""
 
+    effective_from: Instant | None = Field(
+        None, description="When the change takes effect; absent = when it is applied."
+    )
     provenance: ProvenancePart
-    http: HttpPart = HttpPart()
-    rate: RatePart
-    retry: RetryPart = RetryPart()
+    auth: policies.AuthPart | None = None
+    expressions: QueryBook | None = None
+    operations: dict[_Operation, Dimensions] = Field(
+        {}, description="What one operation does differently, at every endpoint."
+    )
     endpoints: dict[Name, EndpointPart] = Field(min_length=1)
 
 
-def read_pack(path: Path) -> Pack:
+def read_pack(path: Path, codes: CodeBook | None = None) -> Pack:
     """Read and check one pack file; PackError says what is wrong, where, and the remedy."""
-    try:
-        if path.stat().st_size > _MAX_BYTES:
-            raise PackError(f"{path} is larger than {_MAX_BYTES} bytes.", "A pack is a short text.")
-        loaded = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise PackError(
-            f"The pack {path} cannot be read ({error.strerror}).", "Check the path."
-        ) from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        reason = " ".join(str(error).split())
-        raise PackError(f"{path} is not valid YAML ({reason}).", "Correct the file.") from error
-    return parse_pack(loaded, str(path))
+    return parse_pack(read_pack_file(path), codes)
 
 
-def parse_pack(loaded: Any, where: str) -> Pack:
+def parse_pack(text: PackText, codes: CodeBook | None = None) -> Pack:
     """Check the content of one pack."""
-    if not isinstance(loaded, dict):
-        raise PackError(
-            f"{where} holds no mapping.", "A pack starts with `provenance:` and `endpoints:`."
-        )
+    find = (codes or builtin_code_book()).canonical
     try:
-        pack = Pack.model_validate(loaded)
-        for endpoint in pack.endpoints.values():
-            if endpoint.window.initial_from:
-                parse_instant(endpoint.window.initial_from)
+        pack = Pack.model_validate(text.value, context={CODES: _as_value_error(find)})
     except ValidationError as error:
-        reasons = "; ".join(_reason(detail) for detail in error.errors())
-        raise PackError(f"{where} does not fit the pack language: {reasons}.", "Correct it.") from (
-            error
-        )
-    except ValueError as error:
-        raise PackError(f"{where}: {error}.", "Correct it.") from error
-    for name, endpoint in pack.endpoints.items():
-        request = {
-            "base_url": pack.provenance.base_url,
-            "query": endpoint.request.query,
-            "headers": pack.http.headers,
-        }
-        for problem in find_written_secrets(request):
-            raise PackError(
-                f"{where}, endpoint {name}: {problem.path} {problem.reason}.",
-                "A credential is never written into a pack.",
-            )
+        found: dict[str, str] = {}
+        for detail in error.errors(include_url=False):
+            place = ".".join(str(step) for step in written_steps(detail["loc"]))
+            found.setdefault(place, _at_line(text, detail))
+        raise _refusal(text.where, list(found.values())) from error
+    written = [str(problem) for problem in _written_secrets(pack)]
+    if written:
+        raise _refusal(text.where, written)
     return pack
 
 
-def _reason(detail: Any) -> str:
-    path = ".".join(str(part) for part in detail["loc"])
-    if detail["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(str(detail["loc"][-1]), _known_keys(), n=1)
-        hint = f", did you mean {near[0]}?" if near else ""
-        return f"{path} is not a known key{hint}"
-    return f"{path}: {detail['msg']}"
+def _refusal(where: str, problems: list[str]) -> PackError:
+    listed = "; ".join(problems[:_LISTED])
+    more = len(problems) - _LISTED
+    rest = f"; and {more} more" if more > 0 else ""
+    return PackError(f"{where} does not fit the pack language: {listed}{rest}.", "Correct it.")
 
 
-def _known_keys() -> list[str]:
-    parts: list[type[BaseModel]] = [Pack, EndpointPart, *_Part.__subclasses__()]
-    return sorted({name for part in parts for name in part.model_fields})
+def _at_line(text: PackText, detail: Any) -> str:
+    problem = problem_of(detail, "", _part_at(written_steps(detail["loc"])))
+    line = text.line_of(written_steps(detail["loc"]))
+    return f"line {line}: {problem}" if line else str(problem)
+
+
+def _part_at(location: list[str | int]) -> type[Word]:
+    if len(location) == 1:
+        return Pack
+    return EndpointPart if location[0] == "endpoints" and len(location) == 3 else Word
+
+
+def _written_secrets(pack: Pack) -> Iterator[Problem]:
+    address = parts.RequestPart(base_url=pack.provenance.base_url)
+    for problem in find_secrets_in_request(address):
+        yield Problem("provenance.base_url", problem.reason, problem.remedy)
+    for where, part in _spoken(pack):
+        found = [*find_secrets_in_http(part.http or policies.HttpPart())]
+        if isinstance(part, EndpointPart | OperationPart) and part.request:
+            found += find_secrets_in_request(part.request)
+        if isinstance(part, EndpointPart):
+            found += find_secrets_in_cap(part.cap or parts.CapPart())
+            found += find_secrets_in_partitions(part.partitions)
+        for problem in found:
+            place = where + problem.path.removeprefix("endpoint.")
+            yield Problem(place, problem.reason, problem.remedy)
+    yield from _unlocked_secrets("", pack.auth)
+    for name, endpoint in pack.endpoints.items():
+        yield from _unlocked_secrets(f"endpoints.{name}.", endpoint.auth)
+
+
+def _unlocked_secrets(where: str, auth: policies.AuthPart | None) -> Iterator[Problem]:
+    for name, credential in ((auth and auth.credentials) or {}).items():
+        yield from find_secrets_in_credential(f"{where}auth.credentials.{name}", credential)
+
+
+def _spoken(pack: Pack) -> Iterator[tuple[str, Dimensions]]:
+    yield "", pack
+    for operation, own in pack.operations.items():
+        yield f"operations.{operation}.", own
+    for name, endpoint in pack.endpoints.items():
+        yield f"endpoints.{name}.", endpoint
+        for operation, own in endpoint.operations.items():
+            yield f"endpoints.{name}.operations.{operation}.", own
+
+
+def _as_value_error(find: Callable[[str, str], str]) -> Callable[[str, str], str]:
+    def canonical(type_code: str, code: str) -> str:
+        try:
+            return find(type_code, code)
+        except PersonMustAct as error:
+            raise ValueError(str(error)) from error
+
+    return canonical

@@ -1,34 +1,41 @@
 """What the Registry says of one endpoint at one instant, as a declaration.
 
-Per dimension exactly one row counts: bound to the endpoint before general, TASK before SOURCE,
-valid at the instant asked, newest first.
+Eight queries, whatever the size of the Registry; one less while the dictionary is remembered.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
+from pydantic import ValidationError
 from sqlalchemy import Connection, text
 
-from patra_ingest.errors import UnknownName
-from patra_ingest.ledger.db import instant_text
+from patra_ingest.errors import CompileError, UnknownName
+from patra_ingest.expr.query_rules import QueryBook
+from patra_ingest.ledger.db import instant_text, read_json
 from patra_ingest.model.codes import Operation
-from patra_ingest.registry import rows
-from patra_ingest.spec.declaration import Declaration, Layer
+from patra_ingest.registry import books, credentials
+from patra_ingest.registry.code_book import CodeBook, builtin_code_book, read_code_book
+from patra_ingest.registry.codecs import Row
+from patra_ingest.registry.dictionary_check import checked
+from patra_ingest.registry.endpoints import endpoint_form, serves
+from patra_ingest.registry.history import get_provenance, rows_at
+from patra_ingest.registry.layouts import DIMENSIONS
+from patra_ingest.registry.pack import EndpointPart
+from patra_ingest.registry.rows import ENDPOINT
+from patra_ingest.registry.select import select_dimensions
+from patra_ingest.spec.declaration import (
+    PARTS,
+    Declaration,
+    Layer,
+    NamedCredential,
+    said,
+)
+from patra_ingest.spec.problems import Problem
+from patra_ingest.spec.shapes import problem_of
 
-_VALID = (
-    "deleted = 0 AND lifecycle_status_code = 'ACTIVE' AND effective_from <= :at"
-    " AND (effective_to IS NULL OR effective_to > :at)"
-)
-_Values = Callable[[Mapping[str, Any]], dict[str, dict[str, Any]]]
-_DIMENSIONS: tuple[tuple[str, _Values], ...] = (
-    ("reg_prov_pagination_cfg", rows.pagination_values),
-    ("reg_prov_window_offset_cfg", rows.window_values),
-    ("reg_prov_http_cfg", rows.http_values),
-    ("reg_prov_retry_cfg", rows.retry_values),
-    ("reg_prov_rate_limit_cfg", rows.rate_values),
-)
+_ENDPOINT_WORDS = ("usage", "fields", "changed", "errors", "partitions", "query", "intended")
+_ENDPOINT_PARTS = ("request", "names", "auth", "cap", "response", "detail")
 
 
 @dataclass(frozen=True)
@@ -41,123 +48,193 @@ class EndpointName:
 
 
 def read_declaration(
-    tx: Connection, provenance: str, endpoint: str | None, operation: Operation, at: datetime
+    tx: Connection,
+    provenance: str,
+    endpoint: str | None,
+    operation: Operation,
+    at: datetime,
+    codes: CodeBook | None = None,
 ) -> Declaration:
     """Return the declaration valid at `at`; without `endpoint`, its first by name."""
-    source = _get_provenance(tx, provenance)
-    row = _get_endpoint(tx, source, endpoint, operation, at)
-    name = row["endpoint_name"]
-    layers = [
-        Layer(
-            f"provenance {source['provenance_code']}",
+    source = get_provenance(tx, provenance, at)
+    rows = rows_at(tx, ENDPOINT, source["id"], at)
+    chosen = _get_endpoint(source, rows, endpoint, operation)
+    detail = _find_detail(rows, chosen, operation)
+    names = [row["endpoint_name"] for row in (chosen, detail) if row is not None]
+    dimensions = select_dimensions(tx, source["id"], names, operation, at)
+    known = codes or read_code_book(tx)
+    if not known.types:  # a ledger that was never told its codes is held against ours
+        known = builtin_code_book()
+    every = rows_at(tx, credentials.TABLE, source["id"], at)
+    reader = _Reader(source, operation, at, known, every, _endpoint_names(rows))
+    described = None if detail is None else reader.declaration(detail, dimensions, None, None)
+    book = _read_book(tx, source, at)
+    return reader.declaration(chosen, dimensions, described, book)
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """What the declarations of one source and its detail endpoint have in common."""
+
+    source: Row
+    operation: Operation
+    at: datetime
+    codes: CodeBook
+    credentials: list[Row]
+    endpoints: tuple[str, ...]
+
+    def declaration(
+        self,
+        row: Row,
+        dimensions: Mapping[str, Mapping[str, Row]],
+        detail: Declaration | None,
+        book: QueryBook | None,
+    ) -> Declaration:
+        name, code = row["endpoint_name"], self.source["provenance_code"]
+        problems: list[Problem] = []
+        provenance = Layer(
+            f"provenance {code}",
             {
-                "request": {"base_url": source["base_url_default"]},
-                "window": {"zone": source["timezone_default"]},
+                "request": {"base_url": self.source["base_url_default"]},
+                "window": {"zone": self.source["timezone_default"]},
+                "rate": {"key": code},
             },
-        ),
-        Layer(f"endpoint {name}", rows.endpoint_values(row)),
-    ]
-    for table, values in _DIMENSIONS:
-        chosen = _find_row(tx, table, source["id"], name, operation, at)
-        if chosen is not None:
-            layers.append(Layer(f"{table} #{chosen['id']}", values(chosen)))
-    return Declaration(source["provenance_code"], name, operation, tuple(layers))
+            "provenance.",
+        )
+        auth = Layer(provenance.origin, {"auth": books.settings_of(self.source).get("auth", {})})
+        endpoint = _endpoint_layers(checked(ENDPOINT, row, self.codes, problems))
+        layers = [provenance, auth, *endpoint]
+        for group, chosen in dimensions.get(name, {}).items():
+            table = DIMENSIONS[group].table
+            layers.append(_dimension_layer(group, checked(table, chosen, self.codes, problems)))
+        return Declaration(
+            code,
+            name,
+            self.operation,
+            tuple(layers),
+            tuple(self._candidates(name)),
+            book,
+            detail,
+            self.endpoints,
+            tuple(problems),
+        )
+
+    def _candidates(self, endpoint: str) -> Iterable[NamedCredential]:
+        """Yield the credentials an endpoint may use, in the order in which they are tried."""
+        usable = [
+            row
+            for row in self.credentials
+            if row["endpoint_name"] in (None, endpoint)
+            and row["task_type"] in (None, self.operation.value)
+        ]
+        usable.sort(
+            key=lambda row: (
+                row["endpoint_name"] is None,
+                row["task_type"] is None,
+                not row["is_default_preferred"],
+                row["id"],
+            )
+        )
+        for row in usable:
+            bound = row["endpoint_name"]
+            where = f"endpoints.{bound}.auth.credentials" if bound else "auth.credentials"
+            yield NamedCredential(row["credential_name"], credentials.credential_of(row), where)
 
 
-def list_endpoints(tx: Connection, at: datetime) -> list[EndpointName]:
+def list_endpoints(
+    tx: Connection, at: datetime, operation: Operation | None = None
+) -> list[EndpointName]:
     """Return everything that can be planned at `at`, in order of name."""
     found = tx.execute(
         text(
-            "SELECT p.provenance_code, e.endpoint_name, e.task_type FROM reg_prov_endpoint_def e"
+            "SELECT p.provenance_code, e.* FROM reg_prov_endpoint_def e"
             " JOIN reg_provenance p ON p.id = e.provenance_id"
             " WHERE p.deleted = 0 AND p.is_active = 1 AND e.deleted = 0"
             " AND e.lifecycle_status_code = 'ACTIVE' AND e.effective_from <= :at"
             " AND (e.effective_to IS NULL OR e.effective_to > :at)"
-            " ORDER BY p.provenance_code, e.id"
+            " ORDER BY p.provenance_code, e.endpoint_name, e.id"
         ),
         {"at": instant_text(at)},
+    ).mappings()
+    names = dict.fromkeys(
+        EndpointName(row["provenance_code"], row["endpoint_name"], each)
+        for row in map(dict, found)
+        for each in ((operation,) if operation else Operation)
+        if serves(row, each)
     )
-    return [EndpointName(code, name, Operation(task)) for code, name, task in found]
+    return list(names)
 
 
-def _get_provenance(tx: Connection, code: str) -> Mapping[str, Any]:
-    found = (
-        tx.execute(
-            text(
-                "SELECT * FROM reg_provenance"
-                " WHERE provenance_code = :code AND deleted = 0 AND is_active = 1"
-            ),
-            {"code": code.lower()},
-        )
-        .mappings()
-        .one_or_none()
+def _endpoint_layers(row: Row) -> tuple[Layer, Layer]:
+    name, where = row["endpoint_name"], f"endpoints.{row['endpoint_name']}."
+    form = {**endpoint_form(row), "operations": {}}
+    try:
+        part = EndpointPart.model_validate(form)
+    except ValidationError as error:
+        details = error.errors(include_url=False)
+        reasons = [str(problem_of(detail, where[:-1], EndpointPart)) for detail in details]
+        raise CompileError(f"Row #{row['id']} of {ENDPOINT}", reasons) from error
+    values = {group: said(own) for group in _ENDPOINT_PARTS if (own := getattr(part, group))}
+    request = {"request": values.pop("request", {})}
+    values["endpoint"] = {key: getattr(part, key) for key in _ENDPOINT_WORDS}
+    own = where + (f"operations.{row['task_type']}." if row["task_type"] else "")
+    return Layer(f"endpoint {name}", values, where), Layer(f"endpoint {name}", request, own)
+
+
+def _dimension_layer(group: str, row: Row) -> Layer:
+    layout = DIMENSIONS[group]
+    # A row by hand may hold what no pack could say: the compiler names it with its place.
+    try:
+        values = said(PARTS[group].model_validate(layout.read(row)))
+    except ValidationError:
+        values = layout.read(row)
+    where = "" if row["endpoint_name"] is None else f"endpoints.{row['endpoint_name']}."
+    where += "" if row["task_type"] is None else f"operations.{row['task_type']}."
+    return Layer(f"{layout.table} #{row['id']}", {group: values}, where)
+
+
+def _get_endpoint(source: Row, rows: list[Row], endpoint: str | None, operation: Operation) -> Row:
+    serving = sorted(
+        (row for row in rows if serves(row, operation)),
+        key=lambda row: (row["endpoint_name"], row["scope_code"] != "TASK"),
     )
-    if found is None:
-        known = tx.execute(
-            text("SELECT provenance_code FROM reg_provenance WHERE deleted = 0 AND is_active = 1")
-        ).scalars()
-        listed = ", ".join(sorted(known)) or "none yet"
-        raise UnknownName(
-            f"There is no source {code!r} in the Registry.",
-            f"Known sources: {listed}. Add one with `patra registry apply FILE`.",
-        )
-    return dict(found)
-
-
-def _get_endpoint(
-    tx: Connection,
-    source: Mapping[str, Any],
-    endpoint: str | None,
-    operation: Operation,
-    at: datetime,
-) -> Mapping[str, Any]:
-    found = (
-        tx.execute(
-            text(
-                f"SELECT * FROM reg_prov_endpoint_def WHERE provenance_id = :id AND {_VALID}"
-                " AND (scope_code = 'SOURCE' OR task_type = :operation)"
-                " ORDER BY endpoint_name, scope_code DESC, effective_from DESC, id DESC"
-            ),
-            {"id": source["id"], "at": instant_text(at), "operation": operation.value},
-        )
-        .mappings()
-        .all()
-    )
-    for row in found:
+    for row in serving:
         if endpoint is None or row["endpoint_name"] == endpoint:
-            return dict(row)
-    listed = ", ".join(row["endpoint_name"] for row in found) or "none"
+            return row
+    listed = ", ".join(dict.fromkeys(row["endpoint_name"] for row in serving)) or "none"
     raise UnknownName(
-        f"{source['provenance_code']} has no endpoint {endpoint!r} for {operation.value}.",
+        f"{source['provenance_code']} has no endpoint {endpoint!r} for {operation.value}."
+        if endpoint
+        else f"{source['provenance_code']} has no endpoint for {operation.value}.",
         f"Its endpoints for {operation.value}: {listed}.",
     )
 
 
-def _find_row(
-    tx: Connection,
-    table: str,
-    provenance_id: int,
-    endpoint: str,
-    operation: Operation,
-    at: datetime,
-) -> Mapping[str, Any] | None:
-    found = (
-        tx.execute(
-            text(
-                f"SELECT * FROM {table} WHERE provenance_id = :id AND {_VALID}"
-                " AND (endpoint_name IS NULL OR endpoint_name = :endpoint)"
-                " AND (scope_code = 'SOURCE' OR task_type = :operation)"
-                " ORDER BY endpoint_name IS NULL, scope_code DESC, effective_from DESC, id DESC"
-                " LIMIT 1"
-            ),
-            {
-                "id": provenance_id,
-                "endpoint": endpoint,
-                "operation": operation.value,
-                "at": instant_text(at),
-            },
-        )
-        .mappings()
-        .one_or_none()
+def _find_detail(rows: list[Row], chosen: Row, operation: Operation) -> Row | None:
+    name = (read_json(chosen["two_phase"]) or {}).get("endpoint")
+    own = [row for row in rows if row["endpoint_name"] == name]
+    fitting = [row for row in own if row["task_type"] in (None, operation.value)]
+    fitting.sort(key=lambda row: row["task_type"] is None)
+    return fitting[0] if fitting else None
+
+
+def _endpoint_names(rows: Iterable[Row]) -> tuple[str, ...]:
+    return tuple(sorted({row["endpoint_name"] for row in rows}))
+
+
+def _read_book(tx: Connection, source: Row, at: datetime) -> QueryBook | None:
+    query = text(
+        "SELECT f.data_type_code, f.display_name, f.description, f.cardinality_code, f.exposable,"
+        f" c.* FROM {books.CAPABILITY} c LEFT JOIN {books.FIELD} f"
+        " ON f.field_key = c.field_key AND f.deleted = 0"
+        " WHERE c.provenance_id = :id AND c.deleted = 0 AND c.effective_from <= :at"
+        " AND (c.effective_to IS NULL OR c.effective_to > :at)"
+        " ORDER BY c.effective_from DESC, c.id DESC"
     )
-    return None if found is None else dict(found)
+    found = tx.execute(query, {"id": source["id"], "at": instant_text(at)}).mappings()
+    able = [dict(row) for row in found]
+    fields = {row["field_key"]: books.field_of(row) for row in able if row["data_type_code"]}
+    rules, params = (rows_at(tx, table, source["id"], at) for table in (books.RULE, books.PARAM))
+    return books.read_book(
+        books.settings_of(source).get("expressions", {}), fields, able, rules, params
+    )

@@ -1,26 +1,26 @@
 """A declaration becomes a spec snapshot, or a list of reasons why it cannot."""
 
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
+from pydantic_core import to_jsonable_python
 
 from patra_ingest.errors import CompileError
 from patra_ingest.model import keys
+from patra_ingest.spec.ask import asked_query
 from patra_ingest.spec.checks import find_problems
-from patra_ingest.spec.declaration import Declaration, Overrides
-from patra_ingest.spec.merge import Merged, merge
+from patra_ingest.spec.declaration import Declaration, Layer, NamedCredential, Overrides, said
+from patra_ingest.spec.downgrades import find_downgrades
+from patra_ingest.spec.freeze import frozen_call, frozen_paging, frozen_window
+from patra_ingest.spec.merge import TRIGGER, merge
+from patra_ingest.spec.problems import Problem
 from patra_ingest.spec.shapes import shape
-from patra_ingest.spec.snapshot import Paging, SpecSnapshot, StopRule
+from patra_ingest.spec.snapshot import QuerySpec, SpecSnapshot
+from patra_ingest.spec.subject import Subject
 
-_GRANULARITY = {
-    "SECOND": timedelta(seconds=1),
-    "MINUTE": timedelta(minutes=1),
-    "HOUR": timedelta(hours=1),
-    "DAY": timedelta(days=1),
-}
-_PAGING: TypeAdapter[Paging] = TypeAdapter(Paging)
+NO_CREDENTIAL: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -34,22 +34,33 @@ class Compiled:
     config: dict[str, Any]
     config_hash: str
     origins: dict[str, str]
+    declared: dict[str, Any]  # the merged values, by the same paths as their origins
 
 
-def compile_spec(declaration: Declaration, overrides: Overrides) -> Compiled:
-    """Merge, check and freeze; raise CompileError with every problem found."""
+def compile_spec(
+    declaration: Declaration, overrides: Overrides, available: frozenset[str] = NO_CREDENTIAL
+) -> Compiled:
+    """Merge, check and freeze; raise CompileError with every problem found.
+
+    `available` names the credentials whose secrets are at hand: what they unlock is used.
+    """
     where = f"{declaration.provenance}/{declaration.endpoint} for {declaration.operation}"
-    merged, problems = shape(merge(declaration, overrides))
-    problems = problems or find_problems(merged, frozenset(overrides.params))
-    if problems:
+    if use := overrides.values.get("auth", {}).get("use"):
+        asked = Layer("trigger", {"auth": {"use": use}}, TRIGGER)
+        declaration = replace(declaration, layers=(*declaration.layers, asked))
+    subject, problems = _subject(declaration, overrides, available)
+    if subject is None:
         raise CompileError(where, [str(problem) for problem in problems])
+    query, more = asked_query(subject, overrides)
+    problems.extend(more)
+    problems.extend(find_problems(subject))
+    if problems:
+        raise CompileError(where, [str(problem) for problem in dict.fromkeys(problems)])
     try:
-        spec = _freeze(declaration, overrides, merged)
-    except ValidationError as error:
-        raise CompileError(where, [_plain(detail) for detail in error.errors()]) from error
-    config = {
-        "layers": [{"origin": layer.origin, "values": layer.values} for layer in declaration.layers]
-    }
+        spec = _freeze(subject, overrides, available, query)
+    except (ValidationError, ValueError) as error:
+        raise CompileError(where, [_plain(error)]) from error
+    config = {"layers": [_shown(layer) for layer in declaration.layers]}
     proto = expr_proto(spec)
     return Compiled(
         spec,
@@ -58,7 +69,8 @@ def compile_spec(declaration: Declaration, overrides: Overrides) -> Compiled:
         keys.spec_fingerprint(spec.model_dump(mode="json")),
         config,
         keys.digest(config),
-        merged.origins,
+        subject.merged.origins,
+        {path: _value(subject, path) for path in subject.merged.origins},
     )
 
 
@@ -68,59 +80,124 @@ def expr_proto(spec: SpecSnapshot) -> dict[str, Any]:
     It names the cursor's namespace: a change of mapping, speed or host goes on where the cursor
     is, a change of the question itself starts a namespace of its own.
     """
+    request = spec.request.model_dump(mode="json", exclude_defaults=True)
+    asked = ("method", "path", "query", "first", "next", "form", "body")
     return {
         "provenance": spec.provenance,
         "endpoint": spec.endpoint,
-        "method": spec.request.method,
-        "path": spec.request.path,
-        "query": dict(spec.request.query),
+        **{key: request[key] for key in asked if key in request},
         "params": dict(spec.params),
+        "asked": spec.query.asked if spec.query else None,
     }
 
 
-def _freeze(declaration: Declaration, overrides: Overrides, merged: Merged) -> SpecSnapshot:
-    values = merged.values
-    paging = {key: value for key, value in values["paging"].items() if value is not None}
-    if paging["type"] == "OFFSET":
-        paging = {k: v for k, v in paging.items() if k not in ("initial_token", "next_token_path")}
-    return SpecSnapshot(
-        provenance=declaration.provenance,
-        endpoint=declaration.endpoint,
-        operation=declaration.operation,
-        request=values["request"],
-        http=values["http"],
-        paging=_PAGING.validate_python(paging),
-        window=_window(values["window"]),
-        response=values["response"],
-        fields=tuple(values["mapping"]["fields"]),
-        changed=values["mapping"]["changed"],
-        retry=values["retry"],
-        rate=values["rate"],
-        params=dict(overrides.params),
-        warnings=tuple(_warnings(merged)),
-    )
+def _subject(
+    declaration: Declaration, overrides: Overrides, available: frozenset[str]
+) -> tuple[Subject | None, list[Problem]]:
+    problems = list(declaration.problems)
+    detail = None
+    if declaration.detail is not None:
+        detail, more = _one(declaration.detail, Overrides(), available, None, is_detail=True)
+        problems.extend(more)
+    subject, more = _one(declaration, overrides, available, detail, is_detail=False)
+    return subject, [*problems, *more]
 
 
-def _window(values: dict[str, Any]) -> dict[str, Any]:
-    seconds = {key: timedelta(seconds=values[key]) for key in ("safety_lag", "overlap", "max_span")}
-    initial = values.get("initial_from")
-    return {
-        **values,
-        **seconds,
-        "granularity": _GRANULARITY[values["granularity"]],
-        "initial_from": datetime.fromisoformat(initial) if isinstance(initial, str) else initial,
+def _one(
+    declaration: Declaration,
+    overrides: Overrides,
+    available: frozenset[str],
+    detail: Subject | None,
+    is_detail: bool,
+) -> tuple[Subject | None, list[Problem]]:
+    merged = merge(declaration, overrides, _unlocked(declaration, available))
+    shaped = shape(merged)
+    if isinstance(shaped, list):
+        moved = [Problem(merged.place(p.path), p.reason, p.remedy) for p in shaped]
+        return None, moved
+    params = frozenset(overrides.params)
+    usable = _usable(declaration)
+    return Subject(declaration, merged, shaped, params, detail, is_detail, usable), []
+
+
+def _unlocked(declaration: Declaration, available: frozenset[str]) -> Iterable[Layer]:
+    chosen = _chosen(declaration, available)
+    for named in _usable(declaration):
+        if named.name == chosen:
+            where = f"{named.place}.unlocks."
+            yield Layer(f"credential {named.name}", named.credential.unlocks or {}, where)
+
+
+def _chosen(declaration: Declaration, available: frozenset[str]) -> str | None:
+    """Return the first credential whose secret is at hand."""
+    names = (named.name for named in _usable(declaration))
+    return next((name for name in names if name in available), None)
+
+
+def _freeze(
+    subject: Subject,
+    overrides: Overrides,
+    available: frozenset[str],
+    query: QuerySpec | None,
+) -> SpecSnapshot:
+    shaped, declaration = subject.shaped, subject.declaration
+    call = frozen_call(shaped, _in_order(declaration, available), _chosen(declaration, available))
+    values = {
+        "provenance": declaration.provenance,
+        "endpoint": declaration.endpoint,
+        "operation": declaration.operation,
+        "usage": shaped.endpoint.usage,
+        **call,
+        "paging": frozen_paging(shaped.paging),
+        "window": frozen_window(shaped.window),
+        "cap": said(shaped.cap),
+        "partitions": shaped.endpoint.partitions or {},
+        "detail": _frozen_detail(subject, available),
+        "query": query,
+        "params": dict(overrides.params),
+        "warnings": tuple(find_downgrades(subject, available)),
     }
+    return SpecSnapshot.model_validate(values)
 
 
-def _warnings(merged: Merged) -> list[str]:
-    """Say what this source cannot give us, and what we do instead."""
-    warnings = []
-    if not merged.find("paging.total_path"):
-        warnings.append("no total is declared: the certificate rests on the stop rule alone")
-    if StopRule.SHORT_PAGE not in merged.find("paging.stop"):
-        warnings.append("one more, empty page is asked for at the end of every slice")
-    return warnings
+def _frozen_detail(subject: Subject, available: frozenset[str]) -> dict[str, Any] | None:
+    detail = subject.detail
+    if detail is None:
+        return None
+    own = said(subject.shaped.detail)
+    batch = own.get("batch", detail.shaped.batching.ids_per_request)
+    other = detail.declaration
+    call = frozen_call(detail.shaped, _in_order(other, available), _chosen(other, available))
+    return {**own, "batch": batch, **call}
 
 
-def _plain(detail: Any) -> str:
-    return f"{'.'.join(str(part) for part in detail['loc'])}: {detail['msg']}"
+def _in_order(declaration: Declaration, available: frozenset[str]) -> tuple[NamedCredential, ...]:
+    """Return the credentials with those at hand first; else in the Registry's own order."""
+    return tuple(sorted(_usable(declaration), key=lambda named: named.name not in available))
+
+
+def _usable(declaration: Declaration) -> tuple[NamedCredential, ...]:
+    """Return the credentials an endpoint may use: all of them, or the one it asks for."""
+    asked = [
+        layer.values["auth"]["use"]
+        for layer in declaration.layers
+        if layer.values.get("auth", {}).get("use")
+    ]
+    return tuple(named for named in declaration.credentials if not asked or named.name == asked[-1])
+
+
+def _value(subject: Subject, path: str) -> Any:
+    group, _, key = path.partition(".")
+    part = getattr(subject.shaped, group).model_dump(mode="json", include={key}, exclude_none=True)
+    return part.get(key)
+
+
+def _shown(layer: Layer) -> dict[str, Any]:
+    return {"origin": layer.origin, "values": to_jsonable_python(layer.values)}
+
+
+def _plain(error: ValidationError | ValueError) -> str:
+    if not isinstance(error, ValidationError):
+        return str(error)
+    details = (f"{'.'.join(map(str, d['loc']))}: {d['msg']}" for d in error.errors())
+    return "; ".join(details)

@@ -1,13 +1,13 @@
 """The localized spec: what a spec asks for one slice, with the slice's bounds filled in."""
 
-from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from patra_ingest.expr.functions import Bound
 from patra_ingest.model.codes import UpperBound
 from patra_ingest.model.window import Window, shift
 from patra_ingest.spec.compile import expr_proto
-from patra_ingest.spec.snapshot import SpecSnapshot, WindowSpec
+from patra_ingest.spec.snapshot import DetailSpec, SpecSnapshot, WindowSpec
 
 
 def localize(spec: SpecSnapshot, slice_spec: dict[str, Any]) -> dict[str, Any]:
@@ -19,7 +19,13 @@ def localize(spec: SpecSnapshot, slice_spec: dict[str, Any]) -> dict[str, Any]:
         "paging": spec.paging.model_dump(mode="json"),
         "response": spec.response.model_dump(mode="json"),
         "fields": [field.model_dump(mode="json") for field in spec.fields],
+        "detail": None if spec.detail is None else _second_phase(spec.detail),
     }
+
+
+def _second_phase(detail: DetailSpec) -> dict[str, Any]:
+    asked = detail.model_dump(mode="json")
+    return {key: asked[key] for key in ("endpoint", "request", "response", "fields")}
 
 
 def query_window(spec: WindowSpec, window: Window) -> Window:
@@ -27,15 +33,22 @@ def query_window(spec: WindowSpec, window: Window) -> Window:
     return Window(shift(window.start, -spec.overlap, ZoneInfo(spec.zone)), window.end)
 
 
-def window_variables(spec: WindowSpec, window: Window) -> dict[str, datetime]:
+def window_variables(spec: WindowSpec, window: Window) -> dict[str, Bound]:
     """Return `window.from`, `window.to` and `window.last` for the request templates.
 
-    `window.last` is the last instant the source's granularity can name inside the window. A source
-    whose upper bound is inclusive is asked up to it; a slice then never reaches into the next one.
+    They show the clock of the source's own zone. `window.last` is the last instant the source's
+    granularity can name inside the window. A source whose upper bound is inclusive is asked up to
+    it; a slice then never reaches into the next one. One that counts its lower bound out is asked
+    from the grain before.
     """
     asked = query_window(spec, window)
+    zone = ZoneInfo(spec.zone)
+    first = asked.start
+    if spec.lower_bound == "EXCLUSIVE":
+        first = shift(first, -spec.granularity, zone)
     last = asked.end
     if spec.upper_bound == UpperBound.INCLUSIVE:
         # A day of the source's calendar has 23 or 25 hours when its clocks change.
-        last = shift(asked.end, -spec.granularity, ZoneInfo(spec.zone))
-    return {"from": asked.start, "to": asked.end, "last": max(last, asked.start)}
+        last = shift(asked.end, -spec.granularity, zone)
+    bounds = {"from": first, "to": asked.end, "last": max(last, asked.start)}
+    return {name: Bound(at.astimezone(zone), spec.format) for name, at in bounds.items()}

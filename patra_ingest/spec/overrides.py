@@ -7,6 +7,7 @@ import yaml
 
 from patra_ingest.errors import PlanError
 from patra_ingest.spec.declaration import GROUPS, Overrides
+from patra_ingest.spec.merge import MAPS
 
 _REMEDY = "Write --set group.key=value, for example --set paging.page_size=50."
 
@@ -23,13 +24,22 @@ def parse_overrides(texts: Iterable[str]) -> Overrides:
         if group == "params":
             params[key] = value
         elif group in GROUPS:
-            values.setdefault(group, {})[key] = _value(value)
+            _put(values.setdefault(group, {}), group, key, _value(value))
         else:
             raise PlanError(
                 f"{text!r}: there is no group {group!r}.",
                 f"Groups: {', '.join((*GROUPS, 'params'))}.",
             )
     return Overrides(values, params)
+
+
+def _put(keys: dict[str, Any], group: str, key: str, value: Any) -> None:
+    """Set a key; `request.query.rows` is one name of the map `request.query`."""
+    map_key, dot, name = key.partition(".")
+    if dot and f"{group}.{map_key}" in MAPS:
+        keys.setdefault(map_key, {})[name] = value
+    else:
+        keys[key] = value
 
 
 def _value(text: str) -> Any:

@@ -1,130 +1,135 @@
-"""What kind of value each key of a declaration takes; the checks after this may trust them.
+"""Merged values in their kinds: each group fits its part of the language, or says why not.
 
 A Registry row was checked when its pack was applied; a trigger's values come from a person.
 """
 
 import difflib
-from collections.abc import Iterator
-from datetime import timedelta
-from typing import Annotated, Any, Literal
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from pydantic import AfterValidator, BeforeValidator, TypeAdapter, ValidationError
+from pydantic import ValidationError
 
-from patra_ingest.model.codes import HttpMethod, TimeUnit, UpperBound, WatermarkSource
-from patra_ingest.model.records import ChangeRule
-from patra_ingest.model.window import parse_duration, parse_instant
+from patra_ingest.model.codes import AuthType
+from patra_ingest.model.secrets import is_secret_name
+from patra_ingest.spec import parts, policies
+from patra_ingest.spec.declaration import PARTS
 from patra_ingest.spec.merge import Merged
+from patra_ingest.spec.platform import safety_lag, stop_rules
 from patra_ingest.spec.problems import Problem
-from patra_ingest.spec.snapshot import FieldSpec, StopRule
+from patra_ingest.spec.words import Word
+
+_TAGS = {"str", "int", "[key]", "NUMBER", "VALUE", "PREFIX"} | {kind.value for kind in AuthType}
+_A_KIND = re.compile(r"(function-|constrained-|tuple\[|dict\[|list\[|lax-or-strict|nullable)")
 
 
-def _duration_seconds(value: object) -> object:
-    if isinstance(value, str):
-        value = parse_duration(value)
-    return value.total_seconds() if isinstance(value, timedelta) else value
+@dataclass(frozen=True)
+class Shaped:
+    """The merged declaration, typed: what the checks look at and the snapshot is made of."""
+
+    endpoint: parts.EndpointWords
+    request: parts.RequestPart
+    names: parts.ParamNames
+    http: policies.HttpPart
+    auth: policies.AuthPart
+    paging: parts.PagingPart
+    window: parts.WindowPart
+    cap: parts.CapPart
+    response: parts.ResponsePart
+    detail: parts.DetailPart
+    batching: policies.BatchingPart
+    retry: policies.RetryPart
+    rate: policies.RatePart
 
 
-def _zone(name: str) -> str:
-    try:
-        ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError):
-        raise ValueError("is no IANA time zone, for example Europe/Berlin") from None
-    return name
-
-
-def _instant(text: str) -> str:
-    parse_instant(text)
-    return text
-
-
-_Seconds = Annotated[float, BeforeValidator(_duration_seconds)]
-_Names = dict[str, str]
-
-_SHAPES: dict[str, dict[str, Any]] = {
-    "request": {
-        "method": HttpMethod,
-        "base_url": str,
-        "path": str,
-        "query": _Names,
-        "headers": _Names,
-    },
-    "http": {
-        "connect_timeout_ms": int,
-        "read_timeout_ms": int,
-        "total_timeout_ms": int,
-        "follow_redirects": bool,
-        "allow_insecure_http": bool,
-    },
-    "paging": {
-        "type": Literal["OFFSET", "TOKEN"],
-        "page_size": int,
-        "max_pages": int,
-        "initial_token": str,
-        "next_token_path": str,
-        "total_path": str,
-        "stop": list[StopRule],
-    },
-    "window": {
-        "watermark_key": str,
-        "watermark_source": WatermarkSource,
-        "safety_lag": _Seconds,
-        "overlap": _Seconds,
-        "max_span": _Seconds,
-        "granularity": TimeUnit,
-        "upper_bound": UpperBound,
-        "initial_from": Annotated[str, AfterValidator(_instant)],
-        "zone": Annotated[str, AfterValidator(_zone)],
-    },
-    "response": {
-        "items_path": str,
-        "id_path": str,
-        "updated_at_path": str,
-        "deleted_path": str,
-        "client_window": bool,
-    },
-    "mapping": {"fields": list[FieldSpec], "changed": ChangeRule},
-    "retry": {
-        "max_attempts": int,
-        "initial_delay_ms": int,
-        "max_delay_ms": int,
-        "multiplier": float,
-        "jitter": float,
-        "retry_statuses": list[int],
-    },
-    "rate": {"key": str, "per_second": float, "burst": float, "in_flight": int, "cost": float},
-}
-_ADAPTERS: dict[str, TypeAdapter[Any]] = {
-    f"{group}.{key}": TypeAdapter(shape)
-    for group, keys in _SHAPES.items()
-    for key, shape in keys.items()
-}
-
-
-def shape(merged: Merged) -> tuple[Merged, list[Problem]]:
-    """Return the values in their kinds, and a problem for every key or value that does not fit."""
-    values: dict[str, dict[str, Any]] = {group: {} for group in merged.values}
+def shape(merged: Merged) -> Shaped | list[Problem]:
+    """Return the typed declaration, or a problem for every key or value that does not fit."""
+    shaped: dict[str, Any] = {}
     problems: list[Problem] = []
-    for group, keys in merged.values.items():
-        for key, value in keys.items():
-            adapter = _ADAPTERS.get(f"{group}.{key}")
-            if adapter is None:
-                problems.append(_unknown(group, key))
-                continue
-            try:
-                values[group][key] = adapter.validate_python(value)
-            except ValidationError as error:
-                problems.extend(_wrong(f"{group}.{key}", value, error))
-    return Merged(values, merged.origins), problems
+    for group, values in merged.values.items():
+        part = PARTS.get(group)
+        if part is None:
+            problems.append(_no_group(group))
+            continue
+        try:
+            shaped[group] = part.model_validate(values)
+        except ValidationError as error:
+            problems.extend(_wrong(group, part, error))
+    return problems or _with_defaults(merged, Shaped(**shaped))
 
 
-def _unknown(group: str, key: str) -> Problem:
-    near = difflib.get_close_matches(key, _SHAPES[group], n=1)
-    remedy = f"did you mean {near[0]}?" if near else f"known keys: {', '.join(_SHAPES[group])}"
-    return Problem(f"{group}.{key}", "is not a known key", remedy)
+def _with_defaults(merged: Merged, shaped: Shaped) -> Shaped:
+    """Fill the defaults that depend on other values."""
+    changes: dict[str, Word] = {}
+    if shaped.paging.stop is None and (stop := stop_rules(dict(shaped.paging))):
+        changes["paging"] = shaped.paging.model_copy(update={"stop": stop})
+        merged.origins["paging.stop"] = "platform"
+    if shaped.window.safety_lag is None:
+        lag = safety_lag(dict(shaped.window))
+        changes["window"] = shaped.window.model_copy(update={"safety_lag": lag})
+        merged.origins["window.safety_lag"] = "platform"
+    return Shaped(**{**vars(shaped), **changes})
 
 
-def _wrong(path: str, value: Any, error: ValidationError) -> Iterator[Problem]:
+def _no_group(group: str) -> Problem:
+    near = difflib.get_close_matches(group, PARTS, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"known groups: {', '.join(PARTS)}"
+    return Problem(group, "is not a known group", hint)
+
+
+def _wrong(group: str, part: type[Word], error: ValidationError) -> Iterator[Problem]:
+    seen = set()
     for detail in error.errors(include_url=False):
-        place = ".".join([path, *(str(part) for part in detail["loc"])])
-        yield Problem(place, f"{value!r} does not fit", detail["msg"])
+        problem = problem_of(detail, group, part)
+        if problem.path not in seen:  # a value that fits none of several kinds is one problem
+            seen.add(problem.path)
+            yield problem
+
+
+def problem_of(detail: Mapping[str, Any], prefix: str, part: type[Word]) -> Problem:
+    """Turn one complaint of a model into a problem with its path, reason and remedy."""
+    steps = written_steps(detail["loc"])
+    path = ".".join([prefix, *(str(step) for step in steps)]).strip(".")
+    if detail["type"] == "extra_forbidden":
+        known = sorted((known_keys(part) if len(steps) == 1 else all_keys()) - {str(steps[-1])})
+        near = difflib.get_close_matches(str(steps[-1]), known, n=1, cutoff=0.5)
+        listed = f"known keys: {', '.join(known)}" if len(steps) == 1 else "remove it"
+        remedy = f"did you mean {near[0]}?" if near else listed
+        return Problem(path, "is not a known key", remedy)
+    message = str(detail["msg"]).removeprefix("Value error, ")
+    if _may_be_secret(steps):
+        return Problem(path, "does not fit", "refer to the secret, as env:NAME or file:PATH")
+    shown = repr(detail.get("input"))
+    shown = shown if len(shown) <= 60 else shown[:57] + "…"
+    return Problem(path, f"{shown} does not fit", message)
+
+
+def _may_be_secret(steps: Sequence[str | int]) -> bool:
+    names = [step for step in steps if isinstance(step, str)]
+    return "credentials" in names or any(is_secret_name(name, True) for name in names)
+
+
+def written_steps(location: Sequence[str | int]) -> list[str | int]:
+    """Return the steps of a place that a person wrote; the rest are the kinds a model tried."""
+    kinds = {kind.__name__ for kind in _kinds(Word)} | _TAGS
+    return [
+        step
+        for step in location
+        if isinstance(step, int) or not (step in kinds or _A_KIND.match(step))
+    ]
+
+
+def _kinds(part: type[Word]) -> list[type[Word]]:
+    return [part, *(below for kind in part.__subclasses__() for below in _kinds(kind))]
+
+
+def known_keys(part: type[Word]) -> set[str]:
+    """Return the keys of a part of the language."""
+    return {field.alias or name for name, field in part.model_fields.items()}
+
+
+def all_keys(part: type[Word] = Word) -> set[str]:
+    """Return every key of the language, for a key that stands deeper in a part."""
+    below = (all_keys(kind) for kind in part.__subclasses__())
+    return known_keys(part).union(*below)

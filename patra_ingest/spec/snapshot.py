@@ -1,144 +1,249 @@
 """The spec snapshot: everything an executor needs to know of one endpoint, frozen.
 
 A snapshot is stored with its plan and read back from there; nothing else decides how a plan runs.
+Credentials stand in it by reference only.
 """
 
 from datetime import datetime, timedelta
-from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from patra_ingest.model.codes import HttpMethod, Operation, UpperBound, WatermarkSource
+from patra_ingest.model.codes import (
+    BackoffPolicyType,
+    CalendarAlign,
+    EndpointUsage,
+    HttpMethod,
+    InboundLocation,
+    Operation,
+    RetryAfterPolicy,
+    UpperBound,
+    WatermarkSource,
+    WindowMode,
+)
 from patra_ingest.model.records import ChangeRule
+from patra_ingest.spec.paging import Paging
+from patra_ingest.spec.parts import Probe
+from patra_ingest.spec.places import (
+    ErrorRule,
+    Expectation,
+    FieldSpec,
+    Freshness,
+    Moment,
+    Param,
+    When,
+)
+from patra_ingest.spec.policies import Breaker, Credential, Quota, RateHeaders, SharedLimit
+from patra_ingest.spec.splits import Split
+from patra_ingest.spec.words import (
+    BodyFormat,
+    Duration,
+    Meaning,
+    MissingIds,
+    Redirects,
+    Rotation,
+    Word,
+)
+
+SentParams = dict[str, str | Param]
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class StopRule(StrEnum):
-    """What tells that a page was the last; a source declares the ones that hold for it."""
-
-    NO_TOKEN = "NO_TOKEN"  # the response hands out no token
-    SAME_TOKEN = "SAME_TOKEN"  # the response hands out the token that was sent
-    EMPTY_PAGE = "EMPTY_PAGE"
-    SHORT_PAGE = "SHORT_PAGE"  # fewer items than were asked for
-    TOTAL_REACHED = "TOTAL_REACHED"  # position + items reach the promised total
-
-
-class RequestSpec(_Frozen):
+class RequestSpec(Word):
     """The request template; `${…}` is filled per batch."""
 
     method: HttpMethod
     base_url: str
     path: str
-    query: dict[str, str] = {}
-    headers: dict[str, str] = {}
+    query: SentParams = Field({})
+    first: SentParams = Field({})
+    next: SentParams = Field({})
+    headers: dict[str, str] = Field({})
+    form: SentParams = Field({})
+    body: dict[str, Any] | None = None
+    post_when_longer: int | None = None
 
 
-class HttpSpec(_Frozen):
-    """How patient the transport is."""
+class HttpSpec(Word):
+    """How patient, how trusting and how recognisable the transport is."""
 
-    connect_timeout_ms: int
-    read_timeout_ms: int
-    total_timeout_ms: int
-    follow_redirects: bool = False
-    allow_insecure_http: bool = False
-
-
-class OffsetPaging(_Frozen):
-    """`offset += page_size` until a stop rule holds."""
-
-    type: Literal["OFFSET"] = "OFFSET"
-    page_size: int
-    max_pages: int | None = None
-    total_path: str | None = None
-    stop: tuple[StopRule, ...]
-
-
-class TokenPaging(_Frozen):
-    """Follow the opaque token that each response hands out."""
-
-    type: Literal["TOKEN"] = "TOKEN"
-    page_size: int
-    max_pages: int | None = None
-    initial_token: str | None = None
-    next_token_path: str
-    total_path: str | None = None
-    stop: tuple[StopRule, ...]
+    headers: dict[str, str] = Field({})
+    query: SentParams = Field({})
+    connect_timeout: Duration
+    read_timeout: Duration
+    total_timeout: Duration
+    max_body_mb: int
+    redirects: Redirects
+    redirect_hosts: tuple[str, ...] = ()
+    allow_insecure_http: bool
+    verify_tls: bool
+    compression: bool
+    http2: bool
+    proxy: str | None = None
+    retry_after: RetryAfterPolicy
+    retry_after_cap: Duration | None = None
+    idempotency_header: str | None = None
 
 
-Paging = Annotated[OffsetPaging | TokenPaging, Field(discriminator="type")]
+class CredentialSpec(Word):
+    """One credential that may be used, by reference."""
+
+    name: str
+    credential: Credential
 
 
-class WindowSpec(_Frozen):
+class AuthSpec(Word):
+    """Whether we must say who we are, and with what; the first credential is tried first."""
+
+    required: bool
+    chosen: str | None = None  # the one whose secret was at hand when this was compiled
+    rotation: Rotation
+    credentials: tuple[CredentialSpec, ...] = ()
+
+
+class WindowSpec(Word):
     """How time is cut for this endpoint and what its cursor measures."""
 
     watermark_key: str
+    meaning: Meaning
     watermark_source: WatermarkSource
-    safety_lag: timedelta
-    overlap: timedelta = timedelta(0)
-    max_span: timedelta
-    granularity: timedelta
+    server_date: Moment | None = None
+    release: Moment | None = None
+    freshness: Freshness | None = None
+    safety_lag: Duration
+    overlap: Duration = timedelta(0)
+    max_span: Duration
+    min_span: Duration
+    mode: WindowMode
+    align: CalendarAlign | None = None
+    granularity: Duration
+    format: str | None = None
     zone: str
+    lower_bound: Literal["INCLUSIVE", "EXCLUSIVE"]
     upper_bound: UpperBound
     initial_from: datetime | None = None
 
 
-class ResponseSpec(_Frozen):
-    """Where the parts of a response are."""
+class CapSpec(Word):
+    """The most results one question gives, how to count cheaply, and how to cut at the floor."""
 
-    items_path: str
-    id_path: str
-    updated_at_path: str | None = None
-    deleted_path: str | None = None
-    client_window: bool = False  # the source's filter is coarser than a slice: we drop the rest
+    max: int | None = None
+    probe: Probe | None = None
+    then: tuple[Split, ...] = ()
 
 
-class FieldSpec(_Frozen):
-    """One output field and where its value is in an item."""
+class ResponseSpec(Word):
+    """Where the parts of a response are, and what must be there."""
 
-    name: str
-    path: str
-    required: bool = False
+    format: BodyFormat
+    namespaces: dict[str, str] = Field({})
+    items: tuple[str, ...]
+    items_order: str | None = None
+    null_is_empty: bool = False
+    id: tuple[str, ...]
+    version: tuple[str, ...] | None = None
+    updated_at: tuple[str, ...] | None = None
+    deleted: str | When | None = None
+    tombstones: str | None = None
+    retracted: When | None = None
+    skip: When | None = None
+    usable: When | None = None
+    require: tuple[str, ...] = ()
+    expect: tuple[Expectation, ...] = ()
+    client_window: bool = False
 
 
-class RetrySpec(_Frozen):
+class BatchingSpec(Word):
+    """How many ids travel together."""
+
+    ids_per_request: int
+    ids_param: str | None = None
+    join: str
+    max_url: int
+    parallel: int
+    two_phase_from: int | None = None
+    combine_below: int | None = None
+
+
+class RetrySpec(Word):
     """How often and how slowly the same batch is sent again."""
 
     max_attempts: int
-    initial_delay_ms: int
-    max_delay_ms: int
+    backoff: BackoffPolicyType
+    initial_delay: Duration
+    max_delay: Duration
     multiplier: float
     jitter: float
-    retry_statuses: tuple[int, ...]
+    statuses: tuple[int, ...]
+    give_up: tuple[int, ...] = ()
+    network_errors: bool
+    breaker: Breaker | None = None
 
 
-class RateSpec(_Frozen):
+class RateSpec(Word):
     """The rate key this endpoint spends from, and the limits of that key."""
 
     key: str
     per_second: float
-    burst: float
+    burst: int
     in_flight: int | None = None
-    cost: float = 1.0
+    min_interval: Duration | None = None
+    cost: float
+    cost_path: str | None = None
+    quotas: tuple[Quota, ...] = ()
+    headers: RateHeaders | None = None
+    also: tuple[SharedLimit, ...] = ()
+    park_after: Duration
 
 
-class SpecSnapshot(_Frozen):
-    """One endpoint, one operation: compiled, checked, never changed again."""
+class CallSpec(Word):
+    """One callable: how it is asked, how its answer is read, and what limits hold for it."""
 
-    provenance: str
-    endpoint: str
-    operation: Operation
     request: RequestSpec
     http: HttpSpec
-    paging: Paging
-    window: WindowSpec
+    auth: AuthSpec
     response: ResponseSpec
     fields: tuple[FieldSpec, ...]
     changed: ChangeRule
+    errors: tuple[ErrorRule, ...] = ()
+    batching: BatchingSpec
     retry: RetrySpec
     rate: RateSpec
-    params: dict[str, str] = {}
+
+
+class DetailSpec(CallSpec):
+    """The endpoint that turns ids into records, and how its answers are reconciled."""
+
+    endpoint: str
+    batch: int
+    missing: MissingIds
+    positional: bool
+    aliases: bool
+    isolate: bool
+
+
+class QuerySpec(Word):
+    """The neutral query of this spec and what it became in the source's own syntax."""
+
+    asked: dict[str, Any]
+    text: str | None = None
+    params: dict[str, tuple[str, ...]] = Field({})
+    locations: dict[str, InboundLocation] = Field({})
+    placed: dict[str, tuple[str, ...]] = Field({})  # where the request says ${asked.NAME}
+
+
+class SpecSnapshot(CallSpec):
+    """One endpoint, one operation: compiled, checked, never changed again."""
+
+    format: Literal[2] = 2
+    provenance: str
+    endpoint: str
+    operation: Operation
+    usage: EndpointUsage
+    paging: Annotated[Paging, Field(discriminator="type")]
+    window: WindowSpec
+    cap: CapSpec = CapSpec()
+    partitions: dict[str, dict[str, str]] = Field({})
+    detail: DetailSpec | None = None
+    query: QuerySpec | None = None
+    params: dict[str, str] = Field({})
     warnings: tuple[str, ...] = ()

@@ -1,7 +1,7 @@
 """What is asked and what is answered, as values. Pure, and shy: their `repr` shows no secret."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from urllib.parse import quote
 
@@ -31,6 +31,7 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes | None = None
     timeouts: Timeouts = Timeouts()
+    plain: Mapping[str, str] = field(default_factory=dict)  # parameter: characters sent as they are
 
     @property
     def full_url(self) -> str:
@@ -39,8 +40,26 @@ class Request:
         if not self.params:
             return base
         # Everything but letters, digits and -._~ is encoded: +, / and = survive any decoder.
-        pairs = [f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in self.params]
-        return base + ("&" if "?" in base else "?") + "&".join(pairs)
+        return base + ("&" if "?" in base else "?") + self._encoded(self.params)
+
+    def with_body(self, method: str, body: bytes, content_type: str) -> "Request":
+        """Return the request with a body of its own."""
+        headers = {"Content-Type": content_type, **self.headers}
+        return replace(self, method=method, body=body, headers=headers)
+
+    def with_form(self, method: str, form: Sequence[tuple[str, str]], kind: str) -> "Request":
+        """Return the request with a form as its body."""
+        return self.with_body(method, self._encoded(form).encode(), kind)
+
+    def as_form(self, kind: str) -> "Request":
+        """Return the same question as a POST: the parameters travel in the body."""
+        return replace(self.with_form("POST", self.params, kind), params=())
+
+    def _encoded(self, pairs: Sequence[tuple[str, str]]) -> str:
+        return "&".join(
+            f"{quote(name, safe='')}={quote(value, safe=self.plain.get(name, ''))}"
+            for name, value in pairs
+        )
 
     @property
     def shown_url(self) -> str:

@@ -8,10 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
 from sqlalchemy import create_engine, text
-
-from patra_ingest_tests.builders import pack_text
 
 LOCK = """
 import sqlite3, sys
@@ -44,7 +41,7 @@ def content(home):
     [
         pytest.param(
             ("plan", "nosuch", "--from", "2026-01-01"),
-            r"There is no source 'nosuch' in the Registry\. Known sources: sandbox",
+            r"There is no source 'nosuch' in the Registry\. Known sources: .*sandbox",
             id="an unknown source",
         ),
         pytest.param(
@@ -106,38 +103,6 @@ def test_an_override_of_the_wrong_kind_is_refused_in_words(patra, home, override
     done = patra("plan", "sandbox", "--from", "2026-01-01", "--set", override)
 
     assert override.partition("=")[0] in one_sentence(done)
-
-
-def test_a_pack_with_a_mistake_is_refused_and_so_are_the_good_ones_with_it(patra, home, tmp_path):
-    good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
-    good.write_text(yaml.safe_dump(pack_text()))
-    bad.write_text(yaml.safe_dump({**pack_text(), "rates": {}}))
-    before = content(home)
-
-    said = one_sentence(patra("registry", "apply", good, bad))
-
-    assert "rates is not a known key, did you mean rate?" in said
-    assert content(home) == before
-
-
-def test_a_pack_that_is_no_yaml_is_refused(patra, home, tmp_path):
-    (tmp_path / "pack.yaml").write_text("a: [1, 2")
-
-    assert "pack.yaml is not valid YAML" in one_sentence(patra("registry", "apply", "pack.yaml"))
-
-
-def test_a_source_that_does_not_compile_is_listed_with_its_problems(patra, home, tmp_path):
-    text = pack_text("http://example.org")
-    (tmp_path / "pack.yaml").write_text(yaml.safe_dump(text))
-    patra("registry", "apply", "pack.yaml")
-
-    done = patra("registry", "check")
-
-    assert done.returncode == 1
-    assert "✗ example/works: http.allow_insecure_http: is meant for this machine" in done.stdout
-    assert "✓ sandbox/works " in done.stdout
-    said = one_sentence(patra("plan", "example", "--from", "2026-01-01"))
-    assert "example/works for HARVEST does not compile" in said
 
 
 @pytest.mark.parametrize("command", [("init",), ("status",)])
@@ -291,5 +256,6 @@ def test_refusals_leave_no_file_behind(patra, tmp_path):
 def test_what_does_not_exist_cannot_be_held(patra, home, place):
     said = one_sentence(patra("hold", place))
 
-    assert f"There is nothing called {place!r} to hold. Known: sandbox/works" in said
+    assert f"There is nothing called {place!r} to hold. Known: " in said
+    assert "sandbox/works" in said
     assert content(home)["ing_hold"] == (0,)

@@ -10,7 +10,7 @@ from patra_ingest_tests.builders import day
 BAD = {
     "unknown source": (
         {"provenance": "nowhere"},
-        "There is no source 'nowhere' in the Registry. Known sources: sandbox.",
+        "There is no source 'nowhere' in the Registry. Known sources: ",
     ),
     "unknown endpoint": (
         {"provenance": "sandbox", "endpoint": "wrks"},

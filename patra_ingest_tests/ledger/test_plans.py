@@ -92,7 +92,11 @@ def test_the_same_trigger_again_plans_nothing(db, planner):
 
 def test_a_harvest_with_another_question_is_another_namespace(db, planner):
     with db.write() as tx:
-        query = {"from": "${window.from}", "offset": "${page.offset}", "q": "${params.topic}"}
+        query = {
+            "from": "${window.from}/${window.last}",
+            "offset": "${page.offset}",
+            "q": "${params.topic}",
+        }
         apply_pack(tx, a_pack(works=an_endpoint(request={"query": query})), day(1))
     ants = planner.plan(a_trigger(start=day(0), end=day(2), params={"topic": "ants"}))
     bees = planner.plan(a_trigger(start=day(0), end=day(2), params={"topic": "bees"}))
@@ -142,7 +146,7 @@ def test_a_name_nobody_knows_leaves_nothing_behind(db, planner, names):
 def test_planners_that_cut_at_once_plan_no_window_twice(db, db_url, planner):
     planners = 4
     start = threading.Barrier(planners)
-    hours = {"window": {"max_span": 3600}}
+    hours = {"window": {"max_span": "1h"}}
     opened = [
         planner.open_plan(planner.compile(a_trigger(start=day(n), end=day(n + 8), values=hours)))
         for n in range(planners)
@@ -166,7 +170,7 @@ def test_planners_that_cut_at_once_plan_no_window_twice(db, db_url, planner):
 
 def test_many_slices_are_written_in_groups(db, planner):
     planned = planner.plan(
-        a_trigger(start=day(0), end=day(4), values={"window": {"max_span": 600}})
+        a_trigger(start=day(0), end=day(4), values={"window": {"max_span": "10m"}})
     )
 
     assert planned.slices == len(rows(db, "ing_task")) == 4 * 144

@@ -18,7 +18,8 @@ from patra_ingest.clock import SystemClock
 from patra_ingest.executor.work import Drained, Order
 from patra_ingest.ledger.db import Db, find_instant, read_instant, read_json
 from patra_ingest.ledger.tasks import count_open
-from patra_ingest.planner.plan import Planned, Planner, Trigger
+from patra_ingest.planner.plan import Planner
+from patra_ingest.planner.trigger import Planned, Trigger
 from patra_ingest.planner.windowing import Asked
 from patra_ingest.registry.apply import apply_pack
 from patra_ingest.registry.pack import Pack

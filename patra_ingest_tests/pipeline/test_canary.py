@@ -9,7 +9,7 @@ from patra_ingest_tests.fakes import upstream
 from patra_ingest_tests.pipeline.harness import Home
 
 CANARY = "CANARY-8f3a91"
-QUERY = {"from": "${window.from|iso}", "offset": "${page.offset}"}
+QUERY = {"from": "${window.from|iso}", "to": "${window.last|iso}", "offset": "${page.offset}"}
 
 
 def answer(status):
@@ -55,7 +55,7 @@ def test_a_secret_that_the_upstream_repeats_reaches_no_table(home, status):
     ],
 )
 def test_a_pack_with_a_secret_is_refused(url, query):
-    with pytest.raises(PackError, match="never written into a pack") as refusal:
+    with pytest.raises(PackError, match="declare it under auth") as refusal:
         a_pack(url, works=an_endpoint(request={"query": {**QUERY, **query}}))
 
     assert CANARY not in str(refusal.value)
@@ -72,7 +72,7 @@ def test_a_pack_with_a_secret_is_refused(url, query):
 def test_a_trigger_with_a_secret_is_refused_and_leaves_no_trace_of_it(home, request_):
     home.apply(a_pack())
 
-    with pytest.raises(CompileError, match="never written") as refusal:
+    with pytest.raises(CompileError, match="declare it under auth") as refusal:
         home.plan(a_trigger(start=day(0), end=day(1), values={"request": request_}))
 
     assert CANARY not in str(refusal.value)
@@ -81,7 +81,7 @@ def test_a_trigger_with_a_secret_is_refused_and_leaves_no_trace_of_it(home, requ
 
 
 def test_a_parameter_of_a_trigger_cannot_carry_a_secret(home):
-    with pytest.raises(PackError, match="never written"):
+    with pytest.raises(PackError, match="declare it under auth"):
         a_pack(works=an_endpoint(request={"query": {**QUERY, "api_key": "${params.k}"}}))
 
     home.apply(a_pack(works=an_endpoint(request={"query": {**QUERY, "q": "${params.apiKey}"}})))

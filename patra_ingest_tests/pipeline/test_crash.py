@@ -10,7 +10,7 @@ import pytest
 
 from patra_ingest.executor.work import Order
 from patra_ingest.ledger.db import open_db
-from patra_ingest.planner.plan import Trigger
+from patra_ingest.planner.trigger import Trigger
 from patra_ingest.planner.windowing import Asked
 from patra_ingest.wiring import Ingest
 from patra_ingest_tests.builders import a_pack, an_endpoint, day

@@ -1,137 +1,160 @@
-"""Every rule of the checklist, with a declaration that breaks it."""
+"""The checklist as a whole: complete, silent about what is right, and not done after one wrong."""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 
 import pytest
 
-from patra_ingest.spec.checks import find_problems
-from patra_ingest.spec.declaration import Overrides
-from patra_ingest.spec.merge import merge
-from patra_ingest.spec.shapes import shape
-from patra_ingest_tests.builders import a_declaration
+from patra_ingest.model.codes import Operation
+from patra_ingest.spec.checks import CHECKS
+from patra_ingest.spec.problems import Problem
+from patra_ingest.spec.subject import Subject
+from patra_ingest_tests.unit import (
+    test_checks_auth,
+    test_checks_cap,
+    test_checks_detail,
+    test_checks_limits,
+    test_checks_paging,
+    test_checks_places,
+    test_checks_query,
+    test_checks_reach,
+    test_checks_request,
+    test_checks_response,
+    test_checks_secrets,
+    test_checks_templates,
+    test_checks_window,
+)
+from patra_ingest_tests.unit.check_packs import (
+    BACKFILL,
+    HARVEST,
+    VALID,
+    Refusal,
+    a_pair,
+    a_search,
+    changed,
+    problems_of,
+    refusal,
+    with_a_key,
+)
 
-BY_OFFSET = {"type": "OFFSET", "stop": ["SHORT_PAGE"]}
-OFFSET_QUERY = {"query": {"from": "${window.from}", "offset": "${page.offset}"}}
+TABLES = (
+    test_checks_auth.CASES,
+    test_checks_cap.CASES,
+    test_checks_detail.CASES,
+    test_checks_limits.CASES,
+    test_checks_paging.CASES,
+    test_checks_places.CASES,
+    test_checks_query.CASES,
+    test_checks_reach.CASES,
+    test_checks_request.CASES,
+    test_checks_response.CASES,
+    test_checks_secrets.CASES,
+    test_checks_templates.CASES,
+    test_checks_window.CASES,
+)
 
 
-def problems(params=frozenset(), **groups):
-    merged, wrong = shape(merge(a_declaration(**groups), Overrides()))
-    return wrong or find_problems(merged, params)
+def nobody_fails_this(_subject: Subject) -> Iterator[Problem]:
+    yield from ()
 
 
-def test_a_valid_declaration_has_no_problem():
-    assert problems() == []
-    assert problems(paging=BY_OFFSET, request=OFFSET_QUERY) == []
+@cache
+def every_refusal(template: Path) -> tuple[Refusal, ...]:
+    """Return what became of every failing pack of every table, with one more check at work."""
+    known = (*CHECKS, nobody_fails_this)
+    return tuple(refusal(template, case, known) for table in TABLES for case in table)
+
+
+def test_every_check_has_a_failing_pack_and_one_without_would_be_named(sqlite_template):
+    seen_by = set().union(*(found.seen_by for found in every_refusal(sqlite_template)))
+    assert [check for check in (*CHECKS, nobody_fails_this) if check not in seen_by] == [
+        nobody_fails_this
+    ]
+
+
+def test_every_problem_has_its_place_its_reason_and_its_remedy(sqlite_template):
+    for found in every_refusal(sqlite_template):
+        for problem in found.problems:
+            assert re.fullmatch(r"[\w.\[\] -]+: \S.* \(\S.*\)", problem), problem
+
+
+def test_no_check_is_listed_twice_and_no_two_have_one_name():
+    names = [check.__name__ for check in CHECKS]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("operation", [HARVEST, BACKFILL])
+@pytest.mark.parametrize("valid", VALID, ids=lambda pack: pack.__name__)
+def test_a_valid_pack_has_no_problem(sqlite_template, valid, operation: Operation):
+    assert problems_of(sqlite_template, valid(), operation) == ()
+
+
+def test_a_valid_pack_has_no_problem_with_its_key_at_hand_either(sqlite_template):
+    assert problems_of(sqlite_template, with_a_key(), at_hand=frozenset({"k"})) == ()
+
+
+def test_all_that_is_wrong_is_said_at_once(sqlite_template):
+    form = changed(
+        a_search(),
+        {
+            "provenance.base_url": "http://api.example.org",
+            "http.connect_timeout": "0s",
+            "rate.vendor": {"per_second": 3},
+            "retry.give_up": [429],
+            "endpoints.works.paging.stop": [],
+            "endpoints.works.request.query.sort": "${order}",
+            "endpoints.works.response.id": "$.a[",
+            "endpoints.works.window.safety_lag": "0s",
+        },
+    )
+    assert places_of(problems_of(sqlite_template, form)) == {
+        "provenance.base_url",
+        "http.connect_timeout",
+        "rate.per_second",
+        "retry.give_up",
+        "endpoints.works.paging.stop",
+        "endpoints.works.request.query.sort",
+        "endpoints.works.response.id",
+        "endpoints.works.window.safety_lag",
+    }
+
+
+def test_all_that_is_wrong_with_both_endpoints_of_a_pair_is_said_at_once(sqlite_template):
+    form = changed(
+        a_pair(),
+        {
+            "endpoints.works.detail.batch": 51,
+            "endpoints.works.paging.page_size": 20000,
+            "endpoints.fetch.response.id": "$.y:id",
+            "endpoints.fetch.request.form": {"all": "yes"},
+        },
+    )
+    assert places_of(problems_of(sqlite_template, form)) == {
+        "endpoints.works.detail.batch",
+        "endpoints.works.paging.page_size",
+        "endpoints.fetch.response.id",
+        "endpoints.fetch.request.query",
+    }
 
 
 @pytest.mark.parametrize(
-    ("groups", "path", "reason"),
+    ("table", "column", "known"),
     [
-        ({"request": {"base_url": None}}, "request.base_url", "is missing"),
-        ({"request": {"path": None}}, "request.path", "is missing"),
-        ({"response": {"items_path": None}}, "response.items_path", "is missing"),
-        ({"response": {"id_path": None}}, "response.id_path", "is missing"),
-        ({"rate": {"key": None}}, "rate.key", "is missing"),
-        ({"request": {"base_url": "ftp://x.org"}}, "request.base_url", "is no web address"),
-        ({"request": {"base_url": "https://"}}, "request.base_url", "is no web address"),
-        ({"request": {"base_url": "http://x.org"}}, "request.base_url", "is not HTTPS"),
-        (
-            {"request": {"base_url": "http://x.org"}, "http": {"allow_insecure_http": True}},
-            "http.allow_insecure_http",
-            "is meant for this machine only",
-        ),
-        ({"http": {"connect_timeout_ms": 0}}, "http.connect_timeout_ms", "0 ms is out of bounds"),
-        ({"http": {"read_timeout_ms": -1}}, "http.read_timeout_ms", "is out of bounds"),
-        ({"http": {"total_timeout_ms": 120_001}}, "http.total_timeout_ms", "is out of bounds"),
-        ({"paging": {"stop": []}}, "paging.stop", "lists no rule"),
-        ({"paging": {"next_token_path": None}}, "paging.next_token", "TOKEN paging needs it"),
-        (
-            {"paging": {**BY_OFFSET, "stop": ["NO_TOKEN"]}, "request": OFFSET_QUERY},
-            "paging.stop",
-            "OFFSET pages hand out no token",
-        ),
-        (
-            {"paging": {"stop": ["TOTAL_REACHED"], "total_path": None}},
-            "paging.total",
-            "TOTAL_REACHED needs it",
-        ),
-        ({"paging": {"page_size": 0}}, "paging.page_size", "is out of bounds"),
-        ({"paging": {"page_size": 10_001}}, "paging.page_size", "is out of bounds"),
-        ({"paging": {"next_token_path": "$.["}}, "paging.next_token_path", "cannot be read"),
-        ({"paging": {"total_path": "$["}}, "paging.total_path", "cannot be read"),
-        ({"response": {"items_path": "$.a["}}, "response.items_path", "cannot be read"),
-        ({"response": {"deleted_path": "$.a["}}, "response.deleted_path", "cannot be read"),
-        (
-            {"mapping": {"fields": [{"name": "title", "path": "$.["}]}},
-            "fields.title",
-            "cannot be read",
-        ),
-        (
-            {"request": {"query": {"q": "${window.from}${page.token}${page.tokn}"}}},
-            "request.query.q",
-            "page.tokn",
-        ),
-        ({"request": {"headers": {"x": "${secret.key}"}}}, "request.headers.x", "secret.key"),
-        ({"request": {"path": "/${oops"}}, "request.path", "${"),
-        (
-            {"request": {"query": {"from": "${window.from}"}}},
-            "request.query",
-            "never uses ${page.token}",
-        ),
-        (
-            {"request": {"query": {"cursor": "${page.token}"}}},
-            "request.query",
-            "never uses ${window.from}",
-        ),
-        ({"window": {"safety_lag": -1}}, "window.safety_lag", "cannot be negative"),
-        ({"window": {"overlap": -1}}, "window.safety_lag", "cannot be negative"),
-        ({"window": {"max_span": 0}}, "window.max_span", "is shorter than a second"),
-        (
-            {"window": {"watermark_source": "RECORD_MAX"}},
-            "window.watermark_source",
-            "only WINDOW_END can be checked here",
-        ),
-        ({"window": {"zone": "Mars/Phobos"}}, "window.zone", "Mars/Phobos"),
-        ({"response": {"updated_at_path": None}}, "response.updated_at", "is missing"),
-        ({"rate": {"per_second": 0}}, "rate.per_second", "must be more than zero"),
-        ({"rate": {"burst": -1}}, "rate.burst", "must be more than zero"),
-        ({"rate": {"cost": 0}}, "rate.cost", "must be more than zero"),
-        ({"retry": {"max_attempts": 0}}, "retry.max_attempts", "must be at least 1"),
+        ("reg_prov_endpoint_def", "http_method_code", "Known: GET, POST"),
+        ("reg_prov_window_offset_cfg", "upper_bound_code", "Known: INCLUSIVE, EXCLUSIVE, OPEN"),
+        ("reg_prov_retry_cfg", "backoff_policy_type_code", "Known: "),
     ],
 )
-def test_a_problem_names_the_place_the_reason_and_the_remedy(groups, path, reason):
-    (found,) = problems(**groups)
-
-    assert found.path == path
-    assert reason in found.reason
-    assert found.remedy
-    assert str(found) == f"{found.path}: {found.reason} ({found.remedy})"
-
-
-def test_a_missing_kind_of_paging_is_said_once_per_consequence():
-    found = problems(paging={"type": None})
-
-    assert [(p.path, p.reason) for p in found] == [("paging.type", "is missing")]
+def test_a_code_that_a_hand_wrote_and_no_dictionary_has_is_refused(
+    sqlite_template, table, column, known
+):
+    by_hand = f"UPDATE {table} SET {column} = 'WEIRD'"
+    [problem] = problems_of(sqlite_template, a_search(), by_hand=by_hand)
+    assert re.match(rf"{table} #\d+\.{column}: The dictionary \w+ has no code 'WEIRD'", problem)
+    assert known in problem
 
 
-def test_insecure_http_is_for_the_loopback():
-    for url in ("http://127.0.0.1:8765", "http://localhost", "http://[::1]:80"):
-        local = {"request": {"base_url": url}, "http": {"allow_insecure_http": True}}
-        assert problems(**local) == []
-
-
-def test_a_parameter_of_the_trigger_is_a_known_name():
-    query = {"query": {"q": "${params.topic}", "f": "${window.from}", "c": "${page.token}"}}
-
-    assert problems(frozenset({"topic"}), request=query) == []
-    assert [p.path for p in problems(request=query)] == ["request.query.q"]
-
-
-def test_hash_needs_no_update_time():
-    assert problems(response={"updated_at_path": None}, mapping={"changed": "HASH"}) == []
-
-
-def test_all_problems_are_reported_at_once():
-    found = problems(
-        rate={"cost": 0, "burst": 0}, paging={"page_size": 0}, http={"read_timeout_ms": 0}
-    )
-
-    assert len(found) == 4
+def places_of(problems: tuple[str, ...]) -> set[str]:
+    return {problem.partition(": ")[0] for problem in problems}

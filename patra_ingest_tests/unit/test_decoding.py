@@ -10,8 +10,8 @@ from patra_ingest_tests.builders import a_response, a_spec
 
 SPEC = a_spec()
 BY_OFFSET = a_spec(
-    request={"query": {"from": "${window.from}", "offset": "${page.offset}"}},
-    paging={"type": "OFFSET", "stop": ["EMPTY_PAGE"]},
+    request={"query": {"q": "${window.from}/${window.last}", "offset": "${page.offset}"}},
+    paging={"type": "OFFSET", "next_token": None, "stop": ["EMPTY_PAGE"]},
 )
 
 

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from patra_ingest.expr.template import compile_template
 from patra_ingest.model import keys
 from patra_ingest.model.codes import Operation
 from patra_ingest.model.window import Window, parse_instant
@@ -22,13 +23,39 @@ SECOND, DAY = timedelta(seconds=1), timedelta(days=1)
         pytest.param({}, day(3), day(5) - SECOND, id="the last second inside"),
         pytest.param({"granularity": "DAY"}, day(3), day(4), id="the last day inside"),
         pytest.param({"upper_bound": "EXCLUSIVE"}, day(3), day(5), id="an end that is left out"),
-        pytest.param({"overlap": 3600}, day(3) - 3600 * SECOND, day(5) - SECOND, id="overlap"),
+        pytest.param(
+            {"lower_bound": "EXCLUSIVE"},
+            day(3) - SECOND,
+            day(5) - SECOND,
+            id="a start that is left out",
+        ),
+        pytest.param({"overlap": "1h"}, day(3) - 3600 * SECOND, day(5) - SECOND, id="overlap"),
     ],
 )
 def test_the_bounds_of_a_request(window, start, last):
-    variables = window_variables(a_spec(window=window).window, DAYS)
+    end = "window.to" if window.get("upper_bound") == "EXCLUSIVE" else "window.last"
+    query = {"q": f"${{window.from}} ${{{end}}}", "c": "${page.token}"}
+    variables = window_variables(a_spec(window=window, request={"query": query}).window, DAYS)
 
-    assert variables == {"from": start, "to": day(5), "last": last}
+    assert {name: bound.at for name, bound in variables.items()} == {
+        "from": start,
+        "to": day(5),
+        "last": last,
+    }
+
+
+def test_the_bounds_are_written_by_the_clock_and_the_format_of_the_source():
+    spec = a_spec(window={"granularity": "DAY", "zone": "America/New_York", "format": "yyyy/MM/dd"})
+    winter = Window(parse_instant("2026-01-10T05:00Z"), parse_instant("2026-01-12T05:00Z"))
+    variables = {"window": window_variables(spec.window, winter)}
+
+    for template, text in (
+        ("${window.from}", "2026/01/10"),
+        ("${window.last|date}", "2026-01-11"),
+        ("${window.to|format('yyyyMMddHHmm')}", "202601120000"),
+        ("${window.from|iso}", "2026-01-10T05:00:00Z"),
+    ):
+        assert compile_template(template).render(variables) == text
 
 
 @pytest.mark.parametrize(
@@ -42,18 +69,18 @@ def test_the_last_day_is_asked_for_also_when_the_clocks_change(start, end, last)
     spec = a_spec(window={"granularity": "DAY", "zone": "America/New_York"}).window
     window = Window(parse_instant(start), parse_instant(end))
 
-    assert window_variables(spec, window)["last"] == parse_instant(last)
+    assert window_variables(spec, window)["last"].at == parse_instant(last)
 
 
 def test_the_last_moment_is_never_before_the_first():
     short = a_spec(window={"granularity": "DAY"}).window
     hour = days(3, 4).split(timedelta(hours=1)).__next__()
 
-    assert window_variables(short, hour)["last"] == day(3)
+    assert window_variables(short, hour)["last"].at == day(3)
 
 
 def test_the_overlap_widens_the_question_and_not_the_slice():
-    spec = a_spec(window={"overlap": 86_400})
+    spec = a_spec(window={"overlap": "1d"})
 
     assert query_window(spec.window, DAYS) == days(2, 5)
     assert new_slice(spec, Operation.HARVEST, 0, DAYS).window == DAYS
@@ -71,9 +98,9 @@ def hash_of(spec, window=DAYS):
     "groups",
     [
         {"paging": {"page_size": 51}},
-        {"response": {"items_path": "$.other"}},
-        {"mapping": {"fields": []}},
-        {"window": {"overlap": 60}},
+        {"response": {"items": "$.other"}},
+        {"endpoint": {"fields": []}},
+        {"window": {"overlap": "1m"}},
         {"request": {"path": "/other"}},
     ],
     ids=lambda groups: next(iter(groups)),

@@ -10,7 +10,7 @@ from patra_ingest_tests.builders import a_spec, an_item, days
 
 SPEC = a_spec()
 WINDOW = days(0, 3)
-NO_TIMES = a_spec(response={"updated_at_path": None}, mapping={"changed": "HASH"})
+NO_TIMES = a_spec(response={"updated_at": None}, endpoint={"changed": "HASH"})
 
 
 def mapped(*items, spec=SPEC, window=WINDOW):
@@ -103,7 +103,7 @@ def test_an_item_without_a_usable_update_time_is_bad(written):
 
 def test_a_required_field_must_be_there_and_others_may_be_missing():
     spec = a_spec(
-        mapping={
+        endpoint={
             "fields": [
                 {"name": "title", "path": "$.title", "required": True},
                 {"name": "issn", "path": "$.issn"},
@@ -128,7 +128,7 @@ def test_a_bad_item_does_not_stop_the_others_and_keeps_its_number():
 
 def test_a_path_that_fails_on_one_item_makes_only_that_item_bad():
     field = {"name": "first", "path": "$.authors[?(@.no > 0)].name"}
-    spec = a_spec(mapping={"fields": [field]})
+    spec = a_spec(endpoint={"fields": [field]})
 
     result = mapped(
         an_item("a", authors=[{"no": 1, "name": "Ada"}]),
@@ -177,7 +177,7 @@ def test_a_source_may_have_no_update_times():
     ("flag", "deleted"), [(True, True), ("yes", True), (False, False), (None, False)]
 )
 def test_a_source_may_tell_what_it_has_withdrawn(flag, deleted):
-    spec = a_spec(response={"deleted_path": "$.withdrawn"})
+    spec = a_spec(response={"deleted": "$.withdrawn"})
 
     (record,) = mapped(an_item("a", withdrawn=flag), spec=spec).records
 

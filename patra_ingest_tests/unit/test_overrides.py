@@ -34,6 +34,15 @@ def test_several_overrides_are_joined_and_the_last_wins():
     assert overrides.values == {"rate": {"burst": 3, "cost": 2}, "retry": {"jitter": 0}}
 
 
+def test_one_name_of_a_map_is_set_by_its_path():
+    overrides = parse_overrides(["request.query.rows='5'", "request.query.sort=", "http.query.a=b"])
+
+    assert overrides.values == {
+        "request": {"query": {"rows": "5", "sort": None}},
+        "http": {"query": {"a": "b"}},
+    }
+
+
 def test_parameters_stay_text():
     assert parse_overrides(["params.year=2025"]).params == {"year": "2025"}
 
@@ -46,6 +55,6 @@ def test_what_is_no_override_is_refused_with_an_example(text):
 
 def test_an_unknown_group_is_refused_with_the_known_ones():
     with pytest.raises(
-        PlanError, match=r"there is no group 'pagin'. Groups: request, http, paging"
+        PlanError, match=r"there is no group 'pagin'. Groups: endpoint, request, names, http"
     ):
         parse_overrides(["pagin.page_size=5"])

@@ -12,7 +12,8 @@ from patra_ingest.executor.paging import (
     page_at,
     position,
 )
-from patra_ingest.spec.snapshot import OffsetPaging, StopRule, TokenPaging
+from patra_ingest.spec.paging import OffsetPaging, TokenPaging
+from patra_ingest.spec.words import StopRule
 
 NO_TOKEN, SAME_TOKEN = StopRule.NO_TOKEN, StopRule.SAME_TOKEN
 EMPTY, SHORT, TOTAL = StopRule.EMPTY_PAGE, StopRule.SHORT_PAGE, StopRule.TOTAL_REACHED
@@ -24,7 +25,7 @@ def offset(*stop, **more):
 
 
 def token(*stop, **more):
-    return TokenPaging(page_size=50, stop=stop, next_token_path="$.next", **more)
+    return TokenPaging(page_size=50, stop=stop, next_token={"path": "$.next"}, **more)
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,13 @@ import pytest
 
 from patra_ingest.model.window import Window
 from patra_ingest.planner.slicing import cut
-from patra_ingest_tests.builders import a_spec, day, days
+from patra_ingest_tests.builders import a_window, day, days
 
 HOUR = timedelta(hours=1)
 
 
 def slices(*holes, **window):
-    return list(cut(holes, a_spec(window=window).window))
+    return list(cut(holes, a_window(**window)))
 
 
 def test_a_hole_is_cut_into_spans_of_at_most_the_declared_length():

@@ -93,7 +93,7 @@ def test_without_a_readable_retry_after_a_429_pauses_and_a_503_is_transient():
 
 
 def test_a_source_may_declare_more_statuses_that_pass():
-    patient = a_spec(retry={"retry_statuses": [404]}).retry
+    patient = a_spec(retry={"statuses": [404]}).retry
 
     assert type(judge(a_response(status=404), patient)) is TransientError
     assert type(judge(a_response(status=500), patient)) is TransientError

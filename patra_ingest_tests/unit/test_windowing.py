@@ -7,14 +7,14 @@ import pytest
 from patra_ingest.errors import PlanError
 from patra_ingest.model.window import Window
 from patra_ingest.planner.windowing import Asked, NothingNew, harvest_window
-from patra_ingest_tests.builders import NOON, a_spec, day, days
+from patra_ingest_tests.builders import NOON, a_window, day, days
 
 HOUR = timedelta(hours=1)
 TODAY = day(19)
 
 
 def window(cursor=None, start=None, end=None, now=NOON, **spec):
-    return harvest_window(a_spec(window=spec).window, cursor, Asked(start, end), now)
+    return harvest_window(a_window(**spec), cursor, Asked(start, end), now)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,78 @@
+"""Every endpoint of the Registry compiled, with what is wrong and what is only a downgrade."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from patra_ingest.errors import CompileError, UnknownName
+from patra_ingest.registry.code_book import CodeBook
+from patra_ingest.registry.history import get_provenance
+from patra_ingest.registry.read import EndpointName, list_endpoints, read_declaration
+from patra_ingest.spec.compile import compile_spec
+from patra_ingest.spec.declaration import Declaration, Overrides
+from patra_ingest.spec.downgrades import is_intended
+from patra_ingest.spec.readiness import find_missing
+from patra_ingest.spec.references import at_hand
+from patra_ingest.spec.words import Downgrade
+
+HasSecret = Callable[[str], bool]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What compiling one endpoint for one operation showed."""
+
+    name: EndpointName
+    fingerprint: str | None = None
+    problems: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()  # downgrades that the pack does not call intended
+    intended: tuple[str, ...] = ()
+    not_ready: tuple[str, ...] = ()
+
+
+def check_endpoints(
+    tx: Connection, source: str | None, at: datetime, codes: CodeBook, has_secret: HasSecret
+) -> Iterator[Verdict]:
+    """Compile everything that can be planned at `at`; `source` narrows it to one."""
+    if source:
+        get_provenance(tx, source, at)
+    names = list_endpoints(tx, at)
+    wanted = [name for name in names if not source or name.provenance == source.lower()]
+    if not wanted:
+        raise UnknownName(
+            f"{source or 'The Registry'} has nothing to check at this instant.",
+            "Apply a pack with `patra registry apply FILE`.",
+        )
+    for name in wanted:
+        yield _verdict(tx, name, at, codes, has_secret)
+
+
+def _verdict(
+    tx: Connection, name: EndpointName, at: datetime, codes: CodeBook, has_secret: HasSecret
+) -> Verdict:
+    try:
+        declaration = read_declaration(
+            tx, name.provenance, name.endpoint, name.operation, at, codes
+        )
+        available = at_hand(declaration, has_secret)
+        compiled = compile_spec(declaration, Overrides(), available)
+    except CompileError as error:
+        return Verdict(name, problems=error.problems)
+    meant = _intended(declaration)
+    warnings = compiled.spec.warnings
+    return Verdict(
+        name,
+        compiled.fingerprint,
+        warnings=tuple(text for text in warnings if not is_intended(text, meant)),
+        intended=tuple(text for text in warnings if is_intended(text, meant)),
+        not_ready=tuple(find_missing(compiled.spec)),
+    )
+
+
+def _intended(declaration: Declaration) -> tuple[Downgrade, ...]:
+    for layer in declaration.layers:
+        if meant := layer.values.get("endpoint", {}).get("intended"):
+            return tuple(meant)
+    return ()

@@ -1,0 +1,300 @@
+"""Every line of a built-in pack counts: its change changes a fingerprint, or here is why not."""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from zoneinfo import available_timezones
+
+import pytest
+import yaml
+
+from patra_ingest.errors import CompileError, PackError
+from patra_ingest.ledger.db import open_db
+from patra_ingest.model import codes
+from patra_ingest.packs import builtin_packs
+from patra_ingest.registry.apply import apply_pack
+from patra_ingest.registry.code_book import builtin_code_book
+from patra_ingest.registry.pack import parse_pack
+from patra_ingest.registry.pack_file import read_pack_text
+from patra_ingest.registry.read import list_endpoints, read_declaration
+from patra_ingest.spec.compile import compile_spec
+from patra_ingest.spec.declaration import Overrides
+from patra_ingest_tests.builders import NOON, a_pack, an_endpoint
+
+CODES = builtin_code_book()
+ZONES = available_timezones()
+PACKS = {path.stem: path.read_text() for path in builtin_packs()}
+
+# Values that may change without a fingerprint: why, and where they stand.
+SAME_FINGERPRINT = {
+    "names are for people": ["*.provenance.name", "*.provenance.docs_url"],
+    "what the vendor allows only bounds what we ask for": ["*.rate.vendor.*"],
+    "the most a page may hold only bounds the page size": ["*.paging.max_page_size"],
+    "a delay within the safety lag changes nothing": ["crossref.*.window.publication_delay"],
+    "a warning is the same, whether it is meant or not": ["*.intended.*"],
+    "it bounds what may be asked": ["*.expressions.fields.*", "*.expressions.capabilities.*"],
+    "brackets stand where they are needed anyway": ["*.expressions.rules.*.wrap_group"],
+    "the request itself says where ${query} goes": ["*.expressions.params.query"],
+    "no query can use it: the request of works sets `filter` itself": [
+        *("crossref.expressions.rules.1.*", "crossref.expressions.params.filter.*"),
+    ],
+}
+# Values that cannot be changed alone: every other one is refused, given the lines around it.
+NO_OTHER_VALUE = {
+    "other kinds of credentials have other keys": ["*.auth.credentials.*.type"],
+    "other ways of paging have other keys": ["*.paging.type"],
+    "other ways of cutting have other keys": ["pubmed.*.cap.then.0.by"],
+    "a rule is found by what it is for": [
+        *("*.rules.*.field", "*.rules.*.op", "*.rules.*.match", "crossref.*.rules.*.emit"),
+    ],
+    "every operator of a capability needs its rule": [
+        *("*.capabilities.*.ops.*", "*.capabilities.*.matches.*"),
+    ],
+    "a parameter cannot be negated": ["crossref.*.supports_not"],
+    "the question of this test asks for a range of dates": ["*.publication_date.range"],
+    "the rule writes what only this function gives": ["pubmed.expressions.rules.3.function"],
+    "the dates are written to the day": ["*.window.granularity"],
+    "records without a time of update are told apart by their hash": ["*.changed"],
+    "what gets its ids from others can only be asked for UPDATE": ["*.operations.0"],
+    "another endpoint hands its ids to it": ["pubmed.endpoints.fetch.usage"],
+    "there is no other endpoint for details": ["pubmed.*.detail.endpoint"],
+    "the request asks for the last second inside the window": ["sandbox.*.window.upper_bound"],
+    "a form is sent by POST": ["pubmed.endpoints.fetch.request.method"],
+    "the sandbox speaks plain HTTP": ["sandbox.http.allow_insecure_http"],
+}
+
+
+def term(field, match):
+    return {"term": {"field": field, "value": "heart: a, b", "match": match}}
+
+
+def either(field):
+    return {"in": {"field": field, "values": ["heart", "lung"]}}
+
+
+def dates(**bounds):
+    return {"range": {"field": "publication_date", **bounds}}
+
+
+# Asked of every endpoint that can be searched, so that the lines of `expressions` have a say.
+_DATES = (dates(**{"from": "2024-01-01"}), dates(to="2025-01-01"))
+QUESTIONS = {
+    "crossref": term("text", "ANY"),
+    "epmc": {"and": [term("text", "ANY"), term("text", "PHRASE"), either("text"), *_DATES]},
+    "pubmed": {"and": [term("tiab", "ANY"), term("tiab", "PHRASE"), either("tiab"), *_DATES]},
+}
+
+
+def read(text):
+    return parse_pack(read_pack_text(text, "a pack"))
+
+
+def prints(tx, pack) -> Iterator[tuple[str, str]]:
+    """Yield the fingerprint of everything a pack describes, also with a question asked of it."""
+    question = QUESTIONS.get(pack.provenance.code)
+    with tx.begin_nested() as trial:
+        apply_pack(tx, pack, NOON)
+        for name in list_endpoints(tx, NOON):
+            declared = read_declaration(tx, *vars(name).values(), NOON, CODES)
+            shown = f"{name.endpoint} {name.operation}"
+            yield shown, compile_spec(declared, Overrides()).fingerprint
+            if question and name.operation == codes.Operation.HARVEST:
+                asked = compile_spec(declared, Overrides(query=question))
+                yield f"{shown} asked", asked.fingerprint
+        trial.rollback()
+
+
+def leaves(node, path=(), seen=None) -> Iterator[tuple[str, yaml.ScalarNode]]:
+    """Yield every value as it is written: of an alias once, of a list one for each of its lines."""
+    seen = set() if seen is None else seen
+    if id(node) in seen:
+        return
+    seen.add(id(node))
+    if isinstance(node, yaml.ScalarNode):
+        yield ".".join(path), node
+    elif isinstance(node, yaml.SequenceNode):
+        lines = {value.start_mark.line: item for item, value in enumerate(node.value)}
+        for item in lines.values():
+            yield from leaves(node.value[item], (*path, str(item)), seen)
+    else:
+        for key, value in node.value:
+            yield from leaves(value, (*path, key.value), seen)
+
+
+def choices_at(pack, path) -> list[str]:
+    """Return the codes that could stand at a place of a pack, if it is one of codes."""
+    found = pack
+    for step in path.split("."):
+        if isinstance(found, tuple) and step.isdigit():
+            found = found[int(step)]
+        elif isinstance(found, dict):
+            found = found.get(step) or list(found)[int(step)] if found else None
+        else:
+            found = getattr(found, step, None)
+    return [str(code) for code in type(found)] if isinstance(found, StrEnum) else []
+
+
+def changes(path, node, pack) -> Iterator[str]:
+    """Yield other ways to write a value, likely ones first; some may not fit the lines around."""
+    if choices := choices_at(pack, path):
+        yield from map(json.dumps, choices)
+        return
+    if node.style is None:
+        yield from plain_changes(node.value)
+    yield from map(json.dumps, text_changes(node.value))
+    if path[-1].isdigit():
+        yield f"{json.dumps(node.value)}, {json.dumps(node.value + 'x')}"  # one more in the list
+
+
+def plain_changes(value):
+    if value in ("true", "false"):
+        yield "false" if value == "true" else "true"
+    elif re.fullmatch(r"\d+", value):
+        yield from (str(int(value) + 1), str(int(value) - 1))
+    elif re.fullmatch(r"\d+\.\d+", value):
+        yield f"{value}1"
+
+
+def text_changes(value):
+    if found := re.fullmatch(r"(\d+)(ms|s|m|h|d)", value):
+        yield from (f"{int(found[1]) + 1}{found[2]}", f"{int(found[1]) - 1}{found[2]}")
+    elif value in list(codes.Transform):
+        yield from codes.Transform
+    elif re.fullmatch(r"\d{4}-\d\d-\d\d", value):
+        yield f"{int(value[:4]) + 1}{value[4:]}"
+    elif value in ZONES:
+        yield "Europe/Berlin"
+    else:
+        yield f"{value}x"
+        yield from path_changes(value)
+
+
+def path_changes(value):
+    yield value.replace("[0]", "[1]")
+    yield re.sub(r"^(\$[^|]*)", r"\1.x", value)
+    yield f"{value}|trim"
+    yield value.partition("|")[0]
+    yield value.translate(str.maketrans("-/", "/-"))  # another way to write days
+
+
+def outcomes(tx, text) -> Iterator[tuple[str, str]]:
+    """Yield each place of a pack and what a change there does: `changed`, `same` or `refused`."""
+    pack = read(text)
+    before = dict(prints(tx, pack))
+    for path, node in leaves(yaml.compose(text, Loader=yaml.SafeLoader)):
+        start, end = node.start_mark.index, node.end_mark.index
+        others = (other for other in changes(path, node, pack) if other != json.dumps(node.value))
+        changed = (text[:start] + other + text[end:] for other in others)
+        yield path, outcome(tx, pack, before, changed)
+
+
+def outcome(tx, pack, before, texts):
+    """Return what the first text does that says another pack and is not refused."""
+    for text in texts:
+        try:
+            changed = read(text)
+            if changed == pack:  # `CURSOR` is only another name of `TOKEN`
+                continue
+            with closing(prints(tx, changed)) as after:  # one that differs is enough
+                is_other = any(before.get(name) != found for name, found in after)
+            return "changed" if is_other else "same"
+        except (PackError, CompileError):
+            continue
+    return "refused"
+
+
+@pytest.fixture(scope="module")
+def db(sqlite_template, tmp_path_factory):
+    file = tmp_path_factory.mktemp("fingerprints") / "ledger.db"
+    file.write_bytes(sqlite_template.read_bytes())
+    opened = open_db(f"sqlite:///{file}")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def tx(db):
+    """A transaction that leaves nothing behind."""
+    with db.write() as tx:
+        yield tx
+        tx.rollback()
+
+
+@pytest.fixture(scope="module")
+def found(db):
+    """What a change of each value does, by pack and place."""
+    verdicts = {}
+    for pack, text in PACKS.items():
+        with db.write() as tx:
+            verdicts |= {f"{pack}.{path}": verdict for path, verdict in outcomes(tx, text)}
+            tx.rollback()
+    return verdicts
+
+
+def unexplained(found, verdict, table):
+    """Return the places that no pattern explains, and the patterns that explain nothing."""
+    patterns = [pattern for patterns in table.values() for pattern in patterns]
+    fitting = {
+        place: [pattern for pattern in patterns if fnmatchcase(place, pattern)]
+        for place, what in found.items()
+        if what == verdict
+    }
+    needed = {pattern for fits in fitting.values() for pattern in fits}
+    return [place for place in fitting if not fitting[place]], sorted({*patterns} - needed)
+
+
+def test_every_value_changes_a_fingerprint_unless_it_must_not(found):
+    places, unneeded = unexplained(found, "same", SAME_FINGERPRINT)
+
+    assert places == []
+    assert unneeded == []
+    assert list(found.values()).count("changed") > len(found) / 2
+
+
+def test_every_value_can_be_changed_unless_the_lines_around_it_forbid_it(found):
+    places, unneeded = unexplained(found, "refused", NO_OTHER_VALUE)
+
+    assert places == []
+    assert unneeded == []
+
+
+def without_comments(text):
+    return yaml.safe_dump(read_pack_text(text, "the test's pack").value, sort_keys=False)
+
+
+def with_comments(text):
+    return "".join(f"# a comment\n\n{line}\n" for line in text.splitlines())
+
+
+def with_keys_reversed(text):
+    return yaml.safe_dump(backwards(yaml.safe_load(text)), sort_keys=False)
+
+
+def backwards(tree, key=None):
+    """Turn the keys of every mapping around, but for those that stand for a list."""
+    if isinstance(tree, list):
+        return [backwards(one) for one in tree]
+    if not isinstance(tree, dict):
+        return tree
+    turned = {name: backwards(value, name) for name, value in tree.items()}
+    return turned if key in ("fields", "params") else dict(reversed(turned.items()))
+
+
+@pytest.mark.parametrize("rewritten", [without_comments, with_comments, with_keys_reversed])
+@pytest.mark.parametrize("pack", PACKS)
+def test_comments_blank_lines_aliases_and_the_order_of_keys_are_no_change(tx, pack, rewritten):
+    text = rewritten(PACKS[pack])
+    assert text != PACKS[pack]
+    assert dict(prints(tx, read(text))) == dict(prints(tx, read(PACKS[pack]))) != {}
+
+
+def test_the_order_of_output_fields_is_a_change(tx):
+    orders = ({"type": "$.type", "year": "$.year"}, {"year": "$.year", "type": "$.type"})
+
+    one, other = (set(prints(tx, a_pack(works=an_endpoint(fields=order)))) for order in orders)
+
+    assert len(one) == len(other) == 2
+    assert not one & other
