@@ -12,11 +12,14 @@ import patra_ingest
 from patra_ingest.cli.app import app
 from patra_ingest.executor.certificate import Verdict
 from patra_ingest.executor.execute import TaskEnd
+from patra_ingest.expr.conversions import CONVERSIONS
+from patra_ingest.expr.functions import FUNCTIONS
 from patra_ingest.model import codes
 from patra_ingest.model.lifecycle import MACHINES, mermaid
 from patra_ingest.model.records import ChangeRule
 from patra_ingest.settings import Settings
-from patra_ingest.spec.snapshot import StopRule
+from patra_ingest.spec.subject import VARIABLES
+from patra_ingest.spec.words import Action, Downgrade, Meaning, PagingType, StopRule
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "patra_ingest"
@@ -30,6 +33,7 @@ MET_BY_PEOPLE = [
     *(codes.Operation, codes.SliceStrategy, codes.NamespaceScope, codes.HoldReason),
     *(codes.CursorType, codes.CursorDirection, codes.CursorReason, codes.QuarantineKind),
     *(codes.Scheduler, codes.TriggerType, StopRule, Verdict, ChangeRule, TaskEnd),
+    Downgrade,
 ]
 
 
@@ -138,6 +142,29 @@ def test_the_glossary_explains_every_code(enum: type[StrEnum]):
 
     assert {member.value for member in enum} <= explained
     assert explained == {member.value for named in enums for member in named}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        FUNCTIONS,
+        CONVERSIONS,
+        VARIABLES,
+        Action,
+        ChangeRule,
+        Downgrade,
+        Meaning,
+        PagingType,
+        StopRule,
+    ],
+    ids=lambda words: getattr(words, "__name__", f"{len(words)} words"),
+)
+def test_the_page_on_packs_speaks_of_every_word(words):
+    taught = (ROOT / "docs" / "sources.md").read_text().partition("## Every key")[0]
+
+    assert [
+        word for word in words if not re.search(rf"(?<!\w){re.escape(word)}(?!\w)", taught)
+    ] == []
 
 
 @pytest.mark.parametrize("kind", MACHINES, ids=lambda kind: kind.__name__)
