@@ -1,4 +1,7 @@
-"""`make bench`: start-up of the command, and a harvest against a bare fetch-parse-upsert loop."""
+"""`make bench`: start-up, harvest beside a bare loop, reading and compiling a spec, paths.
+
+`python -m bench paths registry` measures only what is named.
+"""
 
 import os
 import statistics
@@ -9,6 +12,8 @@ import time
 from pathlib import Path
 
 from bench.harvest import compare_harvest
+from bench.paths import measure_paths
+from bench.registry import measure_registry
 
 REPEATS = 5
 
@@ -29,17 +34,36 @@ def start_up():
         env = {**os.environ, "PATRA_HOME": folder}
         patra = str(Path(sys.executable).parent / "patra")
         subprocess.run([patra, "init"], env=env, check=True, stdout=subprocess.DEVNULL)
+        print(f"Start-up, medians of {REPEATS}")
         bare = median_seconds([sys.executable, "-c", "pass"], env)
         for name in ("--help", "status"):
             taken = median_seconds([patra, name], env)
             print(f"patra {name:<8} {taken:.3f} s  (python itself {bare:.3f} s)")
 
 
-def main():
-    print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores; medians of {REPEATS}")
-    start_up()
+def harvest():
+    """Print the speed of a whole harvest."""
     with tempfile.TemporaryDirectory() as folder:
         compare_harvest(Path(folder), os.environ.get("PATRA_BENCH_MYSQL_URL", ""))
 
 
-main()
+def registry():
+    """Print queries and times of reading and compiling an endpoint."""
+    with tempfile.TemporaryDirectory() as folder:
+        measure_registry(Path(folder), os.environ.get("PATRA_TEST_MYSQL_URL", ""))
+
+
+PARTS = {"start": start_up, "harvest": harvest, "registry": registry, "paths": measure_paths}
+
+
+def main(names):
+    """Measure the parts of these names; all of them when none is named."""
+    if unknown := set(names) - PARTS.keys():
+        sys.exit(f"There is no part {', '.join(unknown)} to measure. Known: {', '.join(PARTS)}.")
+    print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    for name in names or PARTS:
+        PARTS[name]()
+    print(f"\nload average {os.getloadavg()[0]:.1f} at the end")
+
+
+main(sys.argv[1:])

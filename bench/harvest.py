@@ -12,7 +12,7 @@ import orjson
 
 from patra_ingest.cli.setup import prepare
 from patra_ingest.executor.work import Order
-from patra_ingest.planner.plan import Trigger
+from patra_ingest.planner.trigger import Trigger
 from patra_ingest.planner.windowing import Asked
 from patra_ingest.sandbox.process import start_sandbox
 from patra_ingest.sandbox.world import World
@@ -59,7 +59,7 @@ def engine(url, folder, db_url, lanes):
     settings = Settings(home=folder / uuid4().hex, db_url=db_url)
     prepare(settings)
     asked = Asked(START, START + timedelta(days=DAYS))
-    fast = {"rate": {"per_second": 100_000, "burst": 1000}, "request": {"base_url": url}}
+    fast = {"rate": {"per_second": 10_000, "burst": 1000}, "request": {"base_url": url}}
     with open_ingest(settings) as live:
         began = time.perf_counter()
         live.planner.plan(Trigger("sandbox", "works", asked=asked, overrides=Overrides(fast)))
