@@ -158,7 +158,7 @@ def check(
     as_json: Json = False,
 ) -> None:
     """Compile every endpoint and list what is wrong with it; exit code 1 if anything is."""
-    from patra_ingest.registry.check import check_endpoints
+    from patra_ingest.registry.check import check_endpoints, find_overlaps
     from patra_ingest.registry.code_book import read_code_book
     from patra_ingest.wiring import open_reader, read_settings
 
@@ -166,11 +166,16 @@ def check(
     with open_reader(settings) as live, live.db.read() as tx:
         instant, codes = _instant(at) or live.clock.now(), read_code_book(tx)
         verdicts = list(check_endpoints(tx, source or None, instant, codes, settings.has_secret))
+        names = dict.fromkeys(verdict.name.provenance for verdict in verdicts)
+        hidden = {name: find_overlaps(tx, name, instant) for name in names}
     if as_json:
-        print_json(verdicts)
+        print_json({"endpoints": verdicts, "hidden_rows": hidden})
     else:
         for verdict in verdicts:
             _say_verdict(verdict)
+        for name, sentences in hidden.items():
+            for sentence in sentences:
+                say(f"! {name}: {sentence}")
         bad = sum(bool(verdict.problems) for verdict in verdicts)
         warned = sum(len(verdict.warnings) for verdict in verdicts)
         say(f"{len(verdicts)} compiled, {bad} refused, {warned} warnings that are not intended.")

@@ -6,6 +6,7 @@ from typing import Any
 
 import dagster as dg
 
+from patra_ingest.model.codes import Operation
 from patra_ingest.packs import builtin_packs
 from patra_ingest.registry.pack import Pack, read_pack
 from patra_ingest.transport.redact import redact_url
@@ -38,7 +39,9 @@ def _pack_assets(pack: Pack) -> Iterator[dg.AssetSpec]:
         description=f"{source.name}: the source itself, outside of our reach.",
         metadata={"base_url": dg.MetadataValue.url(redact_url(source.base_url))},
     )
-    for name in pack.endpoints:
+    for name, endpoint in pack.endpoints.items():
+        if not endpoint.operations.keys() & {Operation.HARVEST, Operation.BACKFILL}:
+            continue  # it serves others: its records are theirs
         yield dg.AssetSpec(
             records_key(source.code, name),
             deps=[upstream_key(source.code)],

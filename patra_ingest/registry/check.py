@@ -8,8 +8,9 @@ from sqlalchemy import Connection
 
 from patra_ingest.errors import CompileError, UnknownName
 from patra_ingest.registry.code_book import CodeBook
-from patra_ingest.registry.history import get_provenance
+from patra_ingest.registry.history import get_provenance, rows_at
 from patra_ingest.registry.read import EndpointName, list_endpoints, read_declaration
+from patra_ingest.registry.rows import KEYS, TABLES
 from patra_ingest.spec.compile import compile_spec
 from patra_ingest.spec.declaration import Declaration, Overrides
 from patra_ingest.spec.downgrades import is_intended
@@ -47,6 +48,23 @@ def check_endpoints(
         )
     for name in wanted:
         yield _verdict(tx, name, at, codes, has_secret)
+
+
+def find_overlaps(tx: Connection, source: str, at: datetime) -> list[str]:
+    """Return a sentence for every dimension in which two rows are valid at once.
+
+    No pack makes such rows; a hand may. The newest counts, which may not be the one that is meant.
+    """
+    provenance = get_provenance(tx, source, at)
+    found = []
+    for table in TABLES:
+        same: dict[tuple[object, ...], list[int]] = {}
+        for row in rows_at(tx, table, provenance["id"], at):
+            same.setdefault(tuple(row[name] for name in KEYS[table]), []).append(row["id"])
+        for newest, *others in (ids for ids in same.values() if len(ids) > 1):
+            listed = ", ".join(f"#{other}" for other in others)
+            found.append(f"{table} #{newest} hides {listed}: close one of them")
+    return found
 
 
 def _verdict(

@@ -43,12 +43,19 @@ def pack_form(pack: Any) -> dict[str, Any]:
     form.pop("effective_from", None)
     shown = {key: _part(key, form[key]) for key in _ORDER if key in form}
     shown["endpoints"] = {name: _endpoint(part) for name, part in form["endpoints"].items()}
-    return shown
+    plain: dict[str, Any] = _whole(shown)
+    return plain
 
 
 _ORDER = (
     *("provenance", "auth", "http", "rate", "retry", "batching", "paging", "window"),
     *("operations", "expressions"),
+)
+# As a person explains an endpoint: what it is, what is asked, how it pages, what comes back.
+_ENDPOINT_ORDER = (
+    *("usage", "operations", "request", "names", "paging", "window", "cap", "partitions"),
+    *("response", "changed", "fields", "errors", "detail", "batching", "auth", "http", "rate"),
+    *("retry", "query", "schedule", "intended"),
 )
 _DEFAULT_OPERATIONS: dict[str, Any] = {"HARVEST": {}, "BACKFILL": {}}
 
@@ -62,7 +69,7 @@ def _endpoint(part: dict[str, Any]) -> dict[str, Any]:
         form["operations"] = list(operations)
     if "fields" in form:
         form["fields"] = fields_form(form["fields"])
-    return form
+    return {key: form[key] for key in _ENDPOINT_ORDER if key in form}
 
 
 def _part(key: str, value: Any) -> Any:
@@ -77,7 +84,23 @@ def _part(key: str, value: Any) -> Any:
         return {name: own["cron"] if set(own) == {"cron"} else own for name, own in value.items()}
     if key == "expressions":
         return _book(value)
+    if key == "auth":
+        return {**value, **_typed_first(value.get("credentials", {}))}
     return {inner: _short(inner, own) for inner, own in value.items()}
+
+
+def _typed_first(credentials: dict[str, Any]) -> dict[str, Any]:
+    typed = {name: {"type": own["type"], **own} for name, own in credentials.items()}
+    return {"credentials": typed} if typed else {}
+
+
+def _whole(tree: Any) -> Any:
+    """Write 3.0 as 3: it reads better, and it is the same."""
+    if isinstance(tree, dict):
+        return {key: _whole(value) for key, value in tree.items()}
+    if isinstance(tree, list):
+        return [_whole(value) for value in tree]
+    return int(tree) if isinstance(tree, float) and tree.is_integer() else tree
 
 
 def _book(book: dict[str, Any]) -> dict[str, Any]:

@@ -69,7 +69,18 @@ def pack_text(pack: Pack) -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes what our reader reads: text that looks like a number stands in quotes."""
+    """Writes what our reader reads, the way people write it.
+
+    Text that looks like a number stands in quotes, a list of plain values on one line.
+    """
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        """Indent lists, too."""
+        super().increase_indent(flow, False)
+
+    def ignore_aliases(self, data: object) -> bool:
+        """Write everything out: what is shown is read by people."""
+        return True
 
 
 def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
@@ -80,7 +91,15 @@ def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="'")
 
 
+def _list(dumper: _Dumper, items: list[Any]) -> yaml.SequenceNode:
+    short = not any(isinstance(item, dict | list) for item in items)
+    few = sum(len(str(item)) for item in items) < _ONE_LINE
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", items, flow_style=short and few)
+
+
+_ONE_LINE = 60
 _Dumper.add_representer(str, _text)
+_Dumper.add_representer(list, _list)
 
 
 def read_fields(tx: Connection) -> dict[str, Any]:

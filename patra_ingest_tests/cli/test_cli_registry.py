@@ -89,7 +89,7 @@ def test_a_difference_is_shown_field_by_field_and_nothing_is_written(patra, home
     said = ok(patra("registry", "diff", write(tmp_path, changed)))
 
     assert "example: 4 differences" in said
-    assert "  ~ rate.per_second: 1000.0 → 2.0\n" in said
+    assert "  ~ rate.per_second: 1000 → 2\n" in said
     assert "  ~ endpoints.works.paging.page_size: 10 → 50\n" in said
     assert "  - retry.max_attempts: 2\n" in said
     assert content(home) == before

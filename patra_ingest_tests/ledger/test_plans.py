@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import text
 
-from patra_ingest.errors import CompileError, PlanError, UnknownName
+from patra_ingest.errors import CompileError, NotReady, PlanError, UnknownName
 from patra_ingest.ledger.db import open_db, read_instant, read_json
 from patra_ingest.ledger.plans import get_plan, mark_plan, try_complete_plan
 from patra_ingest.ledger.slices import list_windows
@@ -68,6 +68,33 @@ def test_a_stored_plan_gives_its_spec_back_whole(db, planner):
     assert plan.spec == compiled.spec
     assert plan.fingerprint == compiled.fingerprint
     assert plan.namespace.key == compiled.proto_hash
+
+
+def test_what_the_source_cannot_give_is_noted_with_the_plan(db, planner):
+    planner.plan(a_trigger(start=day(0), end=day(1)))
+
+    (plan,) = rows(db, "ing_plan")
+    notes = [note["note"] for note in read_json(plan["record_remarks"]) if note.get("type")]
+    assert notes == list(get_plan_spec(db).warnings)
+    assert notes[0].startswith("UNSTABLE_WALK: ")
+
+
+def get_plan_spec(db):
+    with db.read() as tx:
+        return get_plan(tx, 1).spec
+
+
+def test_a_spec_that_this_version_cannot_run_is_refused_and_the_reason_stays(db, planner):
+    with db.write() as tx:
+        pack = a_pack(works=an_endpoint(errors=[{"when": {"status": 404}, "do": "EMPTY"}]))
+        apply_pack(tx, pack, day(1))
+
+    with pytest.raises(NotReady, match=r"example/works compiles, but this version cannot .*errors"):
+        planner.plan(a_trigger(start=day(0), end=day(1)))
+
+    (root,) = rows(db, "ing_schedule_instance")
+    assert read_json(root["problems"]) == ["errors"]
+    assert rows(db, "ing_plan") == []
 
 
 def test_the_root_row_remembers_who_asked_for_what(db, planner):

@@ -10,6 +10,7 @@ from patra_ingest.ledger.db import instant_text, open_db, read_instant
 from patra_ingest.model.codes import Operation
 from patra_ingest.packs import builtin_packs
 from patra_ingest.registry.apply import Change, apply_pack
+from patra_ingest.registry.check import find_overlaps
 from patra_ingest.registry.pack import parse_pack, read_pack
 from patra_ingest.registry.pack_file import PackText
 from patra_ingest.registry.read import EndpointName, list_endpoints, read_declaration
@@ -210,7 +211,7 @@ def test_per_dimension_the_closest_row_counts(db, rows, expected):
     assert spec(db).retry.max_attempts == expected + 1
 
 
-def add_retry_row(tx, scope, task_type, endpoint, retries):
+def add_retry_row(tx, scope, task_type, endpoint, retries, at=START):
     tx.execute(
         text(
             "INSERT INTO reg_prov_retry_cfg (provenance_id, scope_code, task_type, endpoint_name,"
@@ -221,10 +222,26 @@ def add_retry_row(tx, scope, task_type, endpoint, retries):
             "scope": scope,
             "task": task_type,
             "endpoint": endpoint,
-            "at": instant_text(START),
+            "at": instant_text(at),
             "n": retries,
         },
     )
+
+
+def test_a_row_that_hides_another_is_found(db):
+    apply(db, a_pack())
+    with db.read() as tx:
+        assert find_overlaps(tx, "example", NOON) == []
+    with db.write() as tx:
+        add_retry_row(tx, "SOURCE", None, None, 8, day(1))
+
+    with db.read() as tx:
+        (said,) = find_overlaps(tx, "example", NOON)
+        assert find_overlaps(tx, "example", START) == []
+
+    assert said.startswith("reg_prov_retry_cfg #")
+    assert said.endswith("close one of them")
+    assert spec(db).retry.max_attempts == 9
 
 
 @pytest.mark.parametrize("how", ["deleted = 1", "lifecycle_status_code = 'DRAFT'"])
