@@ -6,7 +6,7 @@ from typing import NoReturn
 
 from patra_ingest.expr.query_functions import TRANSFORMS
 from patra_ingest.expr.query_issues import Code, QueryIssue, QueryRefused, suggest
-from patra_ingest.expr.query_rules import ParamRule, QueryBook
+from patra_ingest.expr.query_rules import QUERY_KEY, ParamRule, QueryBook
 from patra_ingest.expr.template import compile_template
 from patra_ingest.model.codes import InboundLocation
 
@@ -23,14 +23,23 @@ class Mapped:
 
 
 def map_params(
-    values: Mapping[str, Sequence[str]], book: QueryBook, taken: Collection[str]
+    values: Mapping[str, Sequence[str]],
+    book: QueryBook,
+    taken: Collection[str],
+    withheld: Collection[str] = (),
 ) -> Mapped:
-    """Return the parameters for these values by std key; `taken` names are already in use."""
+    """Return the parameters for these values by std key; `taken` names are already in use.
+
+    For a `withheld` key something was asked and let go: its default, which could ask for less,
+    is not sent in its place, unless it is the text that matches everything.
+    """
     mapped = Mapped()
     used = set(taken)
     for rule in book.params:
         try:
-            sent = _sent(rule, values.get(rule.key, ()))
+            is_whole = rule.key == QUERY_KEY and rule.default == book.everything
+            is_withheld = rule.key in withheld and not is_whole
+            sent = _sent(rule, values.get(rule.key, ()), is_withheld)
         except QueryRefused as refused:
             mapped.issues.extend(refused.issues)
             continue
@@ -55,12 +64,42 @@ def missing(keys: Collection[str], book: QueryBook, path: str) -> Iterator[Query
             yield QueryIssue(Code.PARAM_MAP_MISSING, path, message, suggest(key, known))
 
 
-def _sent(rule: ParamRule, values: Sequence[str]) -> list[str]:
+def unsendable(
+    clauses: Mapping[str, Sequence[str]],
+    earlier: Mapping[str, Sequence[str]],
+    book: QueryBook,
+    path: str,
+) -> Iterator[QueryIssue]:
+    """Yield why one clause cannot be sent beside the earlier ones, for a caller who lets it go.
+
+    A list must not lose items, so a clause that needs its parameter several times goes whole.
+    """
+    for rule in book.params:
+        values = clauses.get(rule.key, ())
+        before = earlier.get(rule.key, ())
+        if values and not _is_known(rule):
+            message, remedy = _no_transform(rule)
+            yield QueryIssue(Code.FN_OR_TRANSFORM_NOTFOUND, path, message, remedy)
+        elif values and (count := _count(rule, values)) > 1:
+            message = f"needs {rule.name} {count} times, which can be sent once"
+            remedy = "ask for one value, or in several queries"
+            yield QueryIssue(Code.MULTI_REPEAT_NOTSUPPORTED, path, message, remedy)
+        elif values and (count := _count(rule, [*before, *values])) > 1:
+            message = f"would make {rule.name} stand {count} times, which can be sent once"
+            yield QueryIssue(Code.PARAM_COUNT_SKIPPED, path, message, "ask in several queries")
+
+
+def _count(rule: ParamRule, values: Sequence[str]) -> int:
+    """Return how often these values would be sent; 1 when nothing speaks against it."""
+    try:
+        return 1 if rule.repeat else len(_transformed(rule, values))
+    except QueryRefused:  # a wrong value is no matter of counting; map_params refuses it
+        return 1
+
+
+def _sent(rule: ParamRule, values: Sequence[str], is_withheld: bool) -> list[str]:
     if not values:
-        if rule.default is None and rule.required:
-            message = f"no request may go without {rule.name}"
-            _refuse(Code.PARAM_REQUIRED, rule, message, "ask for it, or give it a default")
-        return [] if rule.default is None else [rule.default]
+        return _unasked(rule, is_withheld)
     sent = [_shaped(rule, value) for value in _transformed(rule, values)]
     if len(sent) > 1 and not rule.repeat:
         message = f"{rule.name} can be sent once, not {len(sent)} times"
@@ -68,13 +107,32 @@ def _sent(rule: ParamRule, values: Sequence[str]) -> list[str]:
     return sent
 
 
+def _unasked(rule: ParamRule, is_withheld: bool) -> list[str]:
+    if rule.default is not None and not is_withheld:
+        return [rule.default]
+    if rule.required:
+        message = f"no request may go without {rule.name}"
+        remedy = "ask for it, or give it a default"
+        if is_withheld:
+            message += ", and what was asked of it was let go"
+            remedy = "correct what the warnings say"
+        _refuse(Code.PARAM_REQUIRED, rule, message, remedy)
+    return []
+
+
+def _is_known(rule: ParamRule) -> bool:
+    return (rule.transform or "IDENTITY") in TRANSFORMS
+
+
+def _no_transform(rule: ParamRule) -> tuple[str, str]:
+    return f"there is no transform {rule.transform}", f"there are: {', '.join(TRANSFORMS)}"
+
+
 def _transformed(rule: ParamRule, values: Sequence[str]) -> list[str]:
-    transform = TRANSFORMS.get(rule.transform or "IDENTITY")
-    if transform is None:
-        remedy = f"there are: {', '.join(TRANSFORMS)}"
-        _refuse(Code.TRANSFORM_NOTFOUND, rule, f"there is no transform {rule.transform}", remedy)
+    if not _is_known(rule):
+        _refuse(Code.TRANSFORM_NOTFOUND, rule, *_no_transform(rule))
     try:
-        return transform(values)
+        return TRANSFORMS[rule.transform or "IDENTITY"](values)
     except ValueError as error:
         _refuse(Code.TRANSFORM_VALUE, rule, str(error), "ask in several queries")
 

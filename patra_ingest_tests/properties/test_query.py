@@ -254,3 +254,37 @@ def test_a_lenient_question_never_loses_what_was_asked_for(raw):
     assert all(said for wanted, said in results if wanted)
     if not rendered.warnings:
         assert all(wanted == said for wanted, said in results)
+
+
+FLAG = {"op": "EXISTS", "emit": "PARAMS", "params": {"flag": "{{field}}"}}
+BROKEN = QueryBook.model_validate(
+    {
+        **a_book("LUCENE").model_dump(exclude={"rules", "params"}),
+        "rules": [
+            {"field": "a", "op": "EXISTS", "template": "{{field}}"},
+            {"field": "b", "op": "EXISTS", "template": "{{field}}", "function": "NO"},
+            {"field": "c", **FLAG},
+            {"field": "d", **FLAG, "params": {"flag": "{{field}}", "lost": "{{field}}"}},
+            {"field": "d", "op": "EXISTS", "negated": True, "template": "all AND NOT {{field}}"},
+        ],
+        "params": {"query": "q", "flag": "flag", "lost": {"name": "lost", "transform": "NO"}},
+    }
+)
+
+
+@given(st.lists(trees, min_size=1, max_size=4))
+def test_a_lenient_question_never_loses_what_a_broken_book_cannot_send(raw):
+    query = parse_query({"and": raw})
+    refusal = {"E-QUERY-NEVER", "E-QUERY-EMPTIED", "E-PARAMS-NESTED"}
+    if codes := codes_of(lambda: render_query(query, BROKEN, lenient=True)):
+        assert codes[0] in refusal
+        return
+
+    rendered = render_query(query, BROKEN, lenient=True)
+
+    flags = [rendered.params["flag"]] if "flag" in rendered.params else []
+    said = " and ".join([f"({rendered.text or 'all'})", *flags])
+    results = list(outcomes(query, said, read_lucene))
+    assert all(said for wanted, said in results if wanted)
+    if not rendered.warnings:
+        assert all(wanted == said for wanted, said in results)
