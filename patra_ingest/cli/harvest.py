@@ -25,6 +25,9 @@ Set = Annotated[
     list[str], typer.Option("--set", help="Override for this plan, e.g. paging.page_size=50.")
 ]
 Query = Annotated[str, typer.Option("--query", help="A neutral query: JSON, or @FILE.")]
+Lenient = Annotated[
+    bool, typer.Option("--lenient", help="Ask wider where the source cannot say all of --query.")
+]
 Lanes = Annotated[int, typer.Option(min=1, max=64, help="Tasks executed at once.")]
 
 
@@ -36,12 +39,13 @@ def plan(  # noqa: PLR0913 - the options of a trigger
     to: To = "",
     set_: Set = [],  # noqa: B006 - typer needs the literal default
     query: Query = "",
+    lenient: Lenient = False,
     as_json: Json = False,
 ) -> None:
     """Turn one trigger into a plan, slices and queued tasks."""
     from patra_ingest.wiring import open_ingest
 
-    trigger = build_trigger(source, endpoint, op, from_, to, set_, read_query(query))
+    trigger = build_trigger(source, endpoint, op, from_, to, set_, read_query(query), lenient)
     with open_ingest() as live:
         planned = live.planner.plan(trigger)
     if as_json:
@@ -81,6 +85,7 @@ def run(  # noqa: PLR0913 - the options of a trigger
     to: To = "",
     set_: Set = [],  # noqa: B006 - typer needs the literal default
     query: Query = "",
+    lenient: Lenient = False,
     lanes: Lanes = 4,
     as_json: Json = False,
 ) -> None:
@@ -88,7 +93,7 @@ def run(  # noqa: PLR0913 - the options of a trigger
     from patra_ingest.views.plan_summary import summarize_plan
     from patra_ingest.wiring import open_ingest
 
-    trigger = build_trigger(source, endpoint, op, from_, to, set_, read_query(query))
+    trigger = build_trigger(source, endpoint, op, from_, to, set_, read_query(query), lenient)
     stop = _stop_on_signals()
     with open_ingest() as live:
         planned = live.planner.plan(trigger)
@@ -126,6 +131,7 @@ def build_trigger(  # noqa: PLR0913 - the options of a trigger
     to: str,
     set_: list[str],
     query: dict[str, Any] | None = None,
+    lenient: bool = False,
 ) -> "Trigger":
     """Return the trigger that the options of a command ask for."""
     from patra_ingest.planner.trigger import Trigger
@@ -137,7 +143,7 @@ def build_trigger(  # noqa: PLR0913 - the options of a trigger
         endpoint or None,
         _operation(op),
         Asked(read_instant(from_, "--from"), read_instant(to, "--to")),
-        replace(parse_overrides(set_), query=query),
+        replace(parse_overrides(set_), query=query, lenient=lenient),
     )
 
 

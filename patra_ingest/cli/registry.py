@@ -205,12 +205,13 @@ def query(
     asked: Annotated[str, typer.Argument(help="A neutral query: JSON, or @FILE.")],
     endpoint: Endpoint = "",
     op: Op = "HARVEST",
+    lenient: Annotated[bool, typer.Option("--lenient", help="Ask wider where it must.")] = False,
     as_json: Json = False,
 ) -> None:
     """Print what a source would be asked for a neutral query, in its own syntax."""
     from patra_ingest.cli.harvest import read_query
 
-    spec = _compile(source, endpoint, op, "", read_query(asked)).spec.query
+    spec = _compile(source, endpoint, op, "", read_query(asked), lenient).spec.query
     if spec is None:
         return
     if as_json:
@@ -220,6 +221,8 @@ def query(
     for name, values in {**spec.params, **spec.placed}.items():
         for value in values:
             say(f"{name} = {value}")
+    for warning in spec.warnings:
+        say(f"warning {warning}")
 
 
 def schema() -> None:
@@ -230,12 +233,17 @@ def schema() -> None:
 
 
 def _compile(
-    source: str, endpoint: str, op: str, at: str, asked: dict[str, Any] | None = None
+    source: str,
+    endpoint: str,
+    op: str,
+    at: str,
+    asked: dict[str, Any] | None = None,
+    lenient: bool = False,
 ) -> "Compiled":
     from patra_ingest.cli.harvest import build_trigger
     from patra_ingest.wiring import open_ingest
 
-    trigger = build_trigger(source, endpoint, op, "", "", [], asked)
+    trigger = build_trigger(source, endpoint, op, "", "", [], asked, lenient)
     with open_ingest() as live:
         return live.planner.look(trigger, _instant(at) or live.clock.now())
 

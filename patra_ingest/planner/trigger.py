@@ -36,6 +36,7 @@ class Trigger:
             "set": to_jsonable_python(self.overrides.values),
             "params": self.overrides.params,
             "query": self.overrides.query,
+            "lenient": self.overrides.lenient or None,
         }
 
 

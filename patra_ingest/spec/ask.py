@@ -24,7 +24,12 @@ def asked_query(subject: Subject, overrides: Overrides) -> tuple[QuerySpec | Non
         remedy = "give the pack an expressions part, or ask without a query"
         return None, [Problem("expressions", "is missing, so no query can be asked", remedy)]
     try:
-        rendered = render_query(parse_query(asked), _own(subject, book), taken=_taken(subject))
+        rendered = render_query(
+            parse_query(asked),
+            _own(subject, book),
+            taken=_taken(subject),
+            lenient=overrides.lenient,
+        )
     except QueryRefused as refused:
         return None, [Problem(f"query.{i.path}".rstrip("."), f"{i.code}: {i.message}", i.remedy)
                       for i in refused.issues]  # fmt: skip
@@ -69,5 +74,10 @@ def _spec(subject: Subject, asked: dict[str, Any], rendered: Rendered) -> QueryS
     sent = {name: values for name, values in params.items() if name not in placed}
     locations = {name: rendered.locations[name] for name in sent if name in rendered.locations}
     return QuerySpec(
-        asked=asked, text=rendered.text, params=sent, locations=locations, placed=placed
+        asked=asked,
+        text=rendered.text,
+        params=sent,
+        locations=locations,
+        placed=placed,
+        warnings=tuple(f"{issue.code}: {issue.message}" for issue in rendered.warnings),
     )

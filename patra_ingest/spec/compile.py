@@ -155,7 +155,7 @@ def _freeze(
         "detail": _frozen_detail(subject, available),
         "query": query,
         "params": dict(overrides.params),
-        "warnings": tuple(find_downgrades(subject, available)),
+        "warnings": (*find_downgrades(subject, available), *(query.warnings if query else ())),
     }
     return SpecSnapshot.model_validate(values)
 

@@ -81,6 +81,7 @@ class Overrides:
     values: Values = field(default_factory=dict)
     params: Mapping[str, str] = field(default_factory=dict)
     query: Mapping[str, Any] | None = None
+    lenient: bool = False  # let clauses go that the source cannot say, and name them
 
 
 def said(part: Word) -> dict[str, Any]:

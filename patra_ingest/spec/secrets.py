@@ -62,6 +62,7 @@ def without_values(overrides: Overrides) -> Overrides:
         {group: dict.fromkeys(keys, "***") for group, keys in overrides.values.items()},
         dict.fromkeys(overrides.params, "***"),
         None if overrides.query is None else {"query": "***"},
+        overrides.lenient,
     )
 
 

@@ -229,6 +229,7 @@ class QuerySpec(Word):
     params: dict[str, tuple[str, ...]] = Field({})
     locations: dict[str, InboundLocation] = Field({})
     placed: dict[str, tuple[str, ...]] = Field({})  # where the request says ${asked.NAME}
+    warnings: tuple[str, ...] = ()  # clauses that were let go: the question is wider than asked
 
 
 class SpecSnapshot(CallSpec):

@@ -201,6 +201,18 @@ def test_a_query_that_cannot_be_asked_costs_one_sentence(patra, home, asked, sai
     assert said in one_sentence(patra("registry", "query", "pubmed", asked))
 
 
+def test_a_lenient_question_is_wider_and_says_so(patra, home):
+    refused = {"not": {"range": {"field": "publication_date", "from": "2023-01-01"}}}
+    asked = json.dumps({"and": [{"term": {"field": "tiab", "value": "ants"}}, refused]})
+
+    strict = patra("registry", "query", "pubmed", asked)
+    told = json.loads(ok(patra("registry", "query", "pubmed", asked, "--lenient", "--json")))
+
+    assert "NOT" in one_sentence(strict)
+    assert told["text"] == '"ants"[TIAB]'
+    assert told["warnings"][0].startswith("W-NOT-SKIPPED")
+
+
 BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"{chr(98 + n)}: &{chr(98 + n)} [{', '.join(['*' + chr(97 + n)] * 9)}]\n" for n in range(9)
 )
