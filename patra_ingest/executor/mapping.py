@@ -14,6 +14,7 @@ from patra_ingest.expr.value import compile_value
 from patra_ingest.model import keys
 from patra_ingest.model.records import BadItem, NewRecord
 from patra_ingest.model.window import Window
+from patra_ingest.spec.places import FieldSpec
 from patra_ingest.spec.snapshot import SpecSnapshot
 from patra_ingest.transport.redact import redact_text
 
@@ -36,19 +37,31 @@ class Mapped:
         return max(times, default=None)
 
 
+@dataclass(frozen=True)
+class _Columns:
+    """The values of a page, one list per thing that is looked for; an error stands in its place."""
+
+    ids: list[Any]
+    times: list[Any] | None
+    deleted: list[Any] | None
+    fields: list[tuple[FieldSpec, list[Any]]]
+
+
 def map_items(items: Iterable[Any], spec: SpecSnapshot, asked: Window) -> Mapped:
     """Map every item; one that fails does not stop the others."""
+    page = list(items)
+    columns = _columns(page, spec)
     mapped = Mapped([], [], 0, [])
     dropped = 0
-    for number, item in enumerate(items, start=1):
+    for number, item in enumerate(page):
         found_id: str | None = None
         try:
-            found_id = _provider_id(item, spec)
+            found_id = _provider_id(columns.ids[number], spec)
             mapped.ids.append(found_id)
-            record = _record(item, found_id, spec)
+            record = _record(item, found_id, columns, number, spec)
         except BadRecord as error:
             fragment = redact_text(orjson.dumps(item).decode())
-            mapped.bad.append(BadItem(number, found_id, error.path, error.reason, fragment))
+            mapped.bad.append(BadItem(number + 1, found_id, error.path, error.reason, fragment))
             continue
         if _is_outside(record, spec, asked):
             dropped += 1
@@ -57,9 +70,25 @@ def map_items(items: Iterable[Any], spec: SpecSnapshot, asked: Window) -> Mapped
     return Mapped(mapped.records, mapped.bad, dropped, mapped.ids)
 
 
-def _provider_id(item: Any, spec: SpecSnapshot) -> str:
+def _columns(page: list[Any], spec: SpecSnapshot) -> _Columns:
+    times, deleted = spec.response.updated_at, spec.response.deleted
+    return _Columns(
+        compile_value(spec.response.id).column(page),
+        None if times is None else compile_value(times).column(page),
+        path(deleted).column(page) if isinstance(deleted, str) else None,
+        [(field, compile_value(field.path).column(page)) for field in spec.fields],
+    )
+
+
+def _require_fit(value: Any, where: str) -> None:
+    """Raise what was found instead of a value: the record's fault, not the page's."""
+    if isinstance(value, ValueError):
+        raise BadRecord(where, str(value)) from value
+
+
+def _provider_id(value: Any, spec: SpecSnapshot) -> str:
     where = " or ".join(spec.response.id)
-    value = _found(spec.response.id, item)
+    _require_fit(value, where)
     if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
         raise BadRecord(where, f"no id here but {value!r}")
     text = str(value).strip()
@@ -68,28 +97,21 @@ def _provider_id(item: Any, spec: SpecSnapshot) -> str:
     return text
 
 
-def _found(said: str | tuple[str, ...], item: Any) -> Any:
-    """Find a value in an item; one that does not fit is the record's fault, not the page's."""
-    expression = compile_value(said)
-    try:
-        return expression.find(item)
-    except ValueError as error:
-        raise BadRecord(expression.text, str(error)) from error
-
-
-def _record(item: Any, provider_id: str, spec: SpecSnapshot) -> NewRecord:
+def _record(
+    item: Any, provider_id: str, columns: _Columns, number: int, spec: SpecSnapshot
+) -> NewRecord:
     fields: dict[str, Any] = {}
-    deleted = spec.response.deleted
-    is_deleted = isinstance(deleted, str) and bool(path(deleted).first(item))
-    for field in spec.fields:
-        value = _found(field.path, item)
-        if value is None and field.required and not is_deleted:
+    is_deleted = columns.deleted is not None and bool(columns.deleted[number])
+    for field, column in columns.fields:
+        value = column[number]
+        if isinstance(value, ValueError) or (value is None and field.required and not is_deleted):
             where = compile_value(field.path).text
+            _require_fit(value, where)
             raise BadRecord(where, f"the required field {field.name} is missing")
         fields[field.name] = value
     return NewRecord(
         provider_id,
-        _updated_at(item, spec, is_deleted),
+        None if columns.times is None else _updated_at(columns.times[number], spec, is_deleted),
         keys.content_hash(item),
         is_deleted,
         orjson.dumps(fields).decode(),
@@ -97,11 +119,9 @@ def _record(item: Any, provider_id: str, spec: SpecSnapshot) -> NewRecord:
     )
 
 
-def _updated_at(item: Any, spec: SpecSnapshot, may_lack: bool) -> datetime | None:
-    if spec.response.updated_at is None:
-        return None
-    where = " or ".join(spec.response.updated_at)
-    value = _found(spec.response.updated_at, item)
+def _updated_at(value: Any, spec: SpecSnapshot, may_lack: bool) -> datetime | None:
+    where = " or ".join(spec.response.updated_at or ())
+    _require_fit(value, where)
     if value is None and may_lack:  # a tombstone often says no more than its id
         return None
     if value is None:

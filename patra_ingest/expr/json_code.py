@@ -20,6 +20,19 @@ def quick_first(keys: list[Key], slow: Find) -> Find:
     return _function([*_straight(keys, "None"), "return at"], {"slow": slow})
 
 
+def quick_column(keys: list[Key], first: Find) -> Find:
+    """Return a function that gives the first value of every tree of a page, step by step."""
+    lines = ["at = trees", "try:"]
+    for key in keys:
+        if isinstance(key, str):
+            found = f"one[{key!r}] if one is not None and {key!r} in one else None"
+        else:
+            found = f"one[{key}] if type(one) is list and {_within(key, 'one')} else None"
+        lines += [f"    at = [{found} for one in at]"]
+    lines += ["except TypeError:", "    return [first(tree) for tree in trees]", "return at"]
+    return _function(lines, {"first": first}, "trees")
+
+
 def quick_all(steps: tuple[Step, ...], slow: Find) -> Find | None:
     """Return a function that gives every value the steps lead to; None if it is not worth it."""
     keys = leading_keys(steps)
@@ -27,6 +40,9 @@ def quick_all(steps: tuple[Step, ...], slow: Find) -> Find | None:
     rest = steps[len(keys) :]
     if not rest:
         return _function([*lines, "return [at]"], names)
+    if keys and isinstance(keys[0], str):  # lists are often absent, and a failed try is slow
+        absent = f"if {keys[0]!r} not in tree: return []"
+        lines = ["if type(tree) is not dict: return slow(tree)", absent, *lines]
     lines += ["if type(at) is not list: return slow(tree)"]
     match rest[0]:
         case Each():
@@ -44,19 +60,21 @@ def quick_all(steps: tuple[Step, ...], slow: Find) -> Find | None:
 
 
 def _straight(keys: list[Key], nothing: str) -> list[str]:
-    """Follow names and indexes; the first name is asked for, as it is the one often absent."""
-    lines = ["at = tree"]
+    """Follow names and indexes. A name is simply tried; an index asks what it is used on first,
+    because a text has one, too.
+    """
+    lines = [] if keys and isinstance(keys[0], str) else ["at = tree"]
+    at = "tree"
     for is_name, group in groupby(keys, lambda key: isinstance(key, str)):
-        first, *more = list(group)
-        lines += [f"if type(at) is not {'dict' if is_name else 'list'}: return slow(tree)"]
-        inside = f"{first!r} in at" if isinstance(first, str) else _within(first, "at")
-        lines += [f"if not {inside}: return {nothing}", f"at = at[{first!r}]"]
-        for key in more if not is_name else ():
-            lines += ["if type(at) is not list: return slow(tree)"]
-            lines += [f"if not {_within(int(key), 'at')}: return {nothing}", f"at = at[{key}]"]
-        if is_name and more:
-            lines += [f"try: at = at{''.join(f'[{key!r}]' for key in more)}"]
-            lines += ["except (KeyError, TypeError): return slow(tree)"]
+        if is_name:
+            lines += [f"try: at = {at}{''.join(f'[{key!r}]' for key in group)}"]
+            lines += [f"except KeyError: return {nothing}"]
+            lines += ["except TypeError: return slow(tree)"]
+        else:
+            for key in group:
+                lines += ["if type(at) is not list: return slow(tree)"]
+                lines += [f"if not {_within(int(key), 'at')}: return {nothing}", f"at = at[{key}]"]
+        at = "at"
     return lines
 
 
@@ -76,8 +94,8 @@ def _within(index: int, name: str) -> str:
     return f"{-index} <= len({name})" if index < 0 else f"{index} < len({name})"
 
 
-def _function(lines: list[str], names: dict[str, Any]) -> Find:
-    head = "def find(tree, type=type, dict=dict, list=list, len=len):\n"
+def _function(lines: list[str], names: dict[str, Any], argument: str = "tree") -> Find:
+    head = f"def find({argument}, type=type, dict=dict, list=list, len=len):\n"
     source = head + "".join(f"    {line}\n" for line in lines)
     exec(compile(source, "<path>", "exec"), names)
     find: Find = names["find"]

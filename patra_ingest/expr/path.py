@@ -16,7 +16,7 @@ from typing import Any
 from jsonpath_ng.ext.parser import ExtendedJsonPathParser
 from jsonpath_ng.jsonpath import JSONPath
 
-from patra_ingest.expr.json_code import quick_all, quick_first
+from patra_ingest.expr.json_code import quick_all, quick_column, quick_first
 from patra_ingest.expr.json_walk import is_straight, leading_keys, walk_json
 from patra_ingest.expr.path_steps import ANY_CHILD, NotPlain, Step, plain_steps
 from patra_ingest.expr.xml_tree import XmlNode
@@ -50,8 +50,9 @@ class Path:
 
     `all` gives every value the path leads to, nulls included, and nothing when it leads nowhere;
     `first` the first of them, or None when it is null or there is none. An XML element's value is
-    its text; `nodes` gives the same as `all`, but elements as nodes. They are functions held in
-    fields, not methods, because a page asks them thousands of times.
+    its text; `nodes` gives the same as `all`, but elements as nodes. `column` gives the `first` of
+    every tree of a page. They are functions held in fields, not methods, because a page asks them
+    thousands of times.
     """
 
     text: str
@@ -59,6 +60,7 @@ class Path:
     nodes: Find = field(compare=False, repr=False)
     all: Find = field(compare=False, repr=False)
     first: Callable[[Tree], Any] = field(compare=False, repr=False)
+    column: Callable[[list[Tree]], list[Any]] = field(compare=False, repr=False)
 
 
 @lru_cache(maxsize=4096)
@@ -89,8 +91,11 @@ def _path(text: str, steps: tuple[Step, ...], in_json: Find, in_xml: Find) -> Pa
     first = _first_of(find_all)
     quick = (steps and quick_all(steps, find_all)) or find_all
     if not is_straight(steps):
-        return Path(text, False, nodes, quick, _first_of(quick))
-    return Path(text, True, nodes, quick, quick_first(leading_keys(steps), first))
+        first = _first_of(quick)
+        return Path(text, False, nodes, quick, first, lambda trees: [first(t) for t in trees])
+    keys = leading_keys(steps)
+    column = quick_column(keys, first)
+    return Path(text, True, nodes, quick, quick_first(keys, first), column)
 
 
 def _first_of(find_all: Find) -> Callable[[Tree], Any]:

@@ -82,6 +82,26 @@ class ValueExpr:
             raise ValueError(f"{self.text}: {error}") from error
         return None
 
+    def column(self, trees: list[Tree]) -> list[Value | ValueError]:
+        """Return the value in every item of a page; in the place of one that fails, its error."""
+        path = self._plain_path()
+        if path and not any(isinstance(tree, XmlNode) for tree in trees):
+            return path.column(trees)
+        return [self._tried(tree) for tree in trees]
+
+    def _plain_path(self) -> Path | None:
+        """Return the path that is all of this expression, if that is so."""
+        first, *others = self._choices
+        if others or not isinstance(first, _Found) or first.each or first.all:
+            return None
+        return first.path if first.path.is_single else None
+
+    def _tried(self, tree: Tree) -> Value | ValueError:
+        try:
+            return self.find(tree)
+        except ValueError as error:
+            return error
+
 
 def compile_value(said: str | Sequence[str]) -> ValueExpr:
     """Compile a value expression; raise ValueError with the position of what cannot be read."""
