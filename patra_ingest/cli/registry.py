@@ -178,7 +178,8 @@ def check(
                 say(f"! {name}: {sentence}")
         bad = sum(bool(verdict.problems) for verdict in verdicts)
         warned = sum(len(verdict.warnings) for verdict in verdicts)
-        say(f"{len(verdicts)} compiled, {bad} refused, {warned} warnings that are not intended.")
+        good = len(verdicts) - bad
+        say(f"{good} compiled, {bad} refused, {warned} warnings that are not intended.")
     if any(verdict.problems for verdict in verdicts):
         raise typer.Exit(1)
 

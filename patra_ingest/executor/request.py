@@ -156,8 +156,9 @@ def _filled_tree(tree: Any, variables: Mapping[str, object]) -> Any:
         filled = {name: _filled_tree(value, variables) for name, value in tree.items()}
         return {name: value for name, value in filled.items() if value is not None}
     if isinstance(tree, list | tuple):
-        filled_items = (_filled_tree(value, variables) for value in tree)
-        return [value for value in filled_items if value is not None]
+        filled_items = [_filled_tree(value, variables) for value in tree]
+        kept = [value for value in filled_items if value is not None]
+        return kept if kept or not tree else None
     return tree
 
 
@@ -182,4 +183,7 @@ def _variables(spec: SpecSnapshot, asking: Asking) -> Mapping[str, object]:
 
 
 def _text(text: str, variables: Mapping[str, object]) -> str | None:
-    return compile_template(text).render(variables)
+    try:
+        return compile_template(text).render(variables)
+    except ValueError as error:
+        raise RequestRejected(f"the request cannot be written: {error}") from error

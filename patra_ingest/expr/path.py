@@ -41,6 +41,9 @@ _DOT_STAR = re.compile(rf"(?P<quoted>{_QUOTED})|(?<=\.)\*")
 _OUTDATED = re.compile(
     r"(?<!\|)\|(?!\|)|(?<!&)&(?!&)|[=<>~]\s*(?!(?:true|false|null)(?!\w))[A-Za-z_]"
 )
+_WHY_OUTDATED = (
+    "no |, no &, and words to compare with in quotes; functions belong to values, not to paths"
+)
 _POSITION = re.compile(r"(?:line 1, col |at 1:)(\d+)")
 
 
@@ -70,7 +73,11 @@ def compile_path(text: str) -> Path:
         raise ValueError(f"a path of {len(text)} characters is longer than {MAX_CHARS}")
     unquoted = _ANY_QUOTED.sub(lambda quoted: " " * len(quoted[0]), text)
     if outdated := _OUTDATED.search(unquoted):
-        raise _unreadable(text, outdated.start(), "no |, no &, and words to compare with in quotes")
+        raise _unreadable(
+            text,
+            outdated.start(),
+            _WHY_OUTDATED,
+        )
     parsed = _parse(text)
     try:
         steps = _plain_steps(text, parsed)

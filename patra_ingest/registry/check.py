@@ -76,6 +76,8 @@ def _verdict(
         )
         available = at_hand(declaration, has_secret)
         compiled = compile_spec(declaration, Overrides(), available)
+        for named in declaration.credentials:  # what it unlocks must hold on every machine
+            compile_spec(declaration, Overrides(), frozenset({named.name}))
     except CompileError as error:
         return Verdict(name, problems=error.problems)
     meant = _intended(declaration)

@@ -136,5 +136,11 @@ def serves(row: Row, operation: Operation) -> bool:
     return operation.value in (read_json(row["extra"]) or {}).get("operations", ())
 
 
+def is_silent(row: Row) -> bool:
+    """Return whether an endpoint is a DETAIL that only serves others."""
+    extra = read_json(row["extra"]) or {}
+    return row["endpoint_usage_code"] == "DETAIL" and extra.get("operations") == []
+
+
 def _tree(value: Any) -> str | None:
     return None if value is None else as_json(value)

@@ -5,6 +5,7 @@ replaces the source's own part whole, and one that an operation says replaces th
 as the Registry chooses one row per dimension.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -60,6 +61,23 @@ def _operations(said: Any) -> Any:
     return {k: v or {} for k, v in said.items()} if isinstance(said, dict) else said
 
 
+def _cron(text: str) -> str:
+    """Require five fields, each with numbers that its part of a date can have."""
+    fields = text.split()
+    if len(fields) != len(_CRON):
+        raise ValueError("a cron expression has five fields: minute hour day month weekday")
+    for field, (lowest, highest) in zip(fields, _CRON, strict=True):
+        numbers = [int(number) for number in re.findall(r"(?<![/\d])\d+", field)]
+        if not _CRON_FIELD.fullmatch(field) or any(not lowest <= n <= highest for n in numbers):
+            raise ValueError(f"{field!r:.20} is no field of a cron expression")
+    return text
+
+
+_CRON = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
+_ONE = r"(?:\*|\d{1,2}(?:-\d{1,2})?|[A-Za-z]{3}(?:-[A-Za-z]{3})?)(?:/\d{1,2})?"
+_CRON_FIELD = re.compile(rf"{_ONE}(?:,{_ONE})*")
+
+
 def _schedules(said: Any) -> Any:
     if not isinstance(said, dict):
         return said
@@ -101,7 +119,7 @@ class ProvenancePart(Word):
 class SchedulePart(Word):
     """When an endpoint is asked without a person asking."""
 
-    cron: str = Field(pattern=r"^\S+(\s+\S+){4}$", description="Five fields, UTC.")
+    cron: Annotated[str, AfterValidator(_cron)] = Field(description="Five fields, UTC.")
     enabled: bool = True
     courtesy: dict[str, Text] | None = Field(None, description="Hours the source asks us to keep.")
 
@@ -143,7 +161,7 @@ class EndpointPart(Dimensions):
     changed: ChangeRule | None = None
     errors: tuple[ErrorRule, ...] | None = None
     detail: parts.DetailPart | None = None
-    partitions: dict[Name, dict[str, Text]] | None = None
+    partitions: dict[Name, dict[str, Text | None]] | None = None
     query: dict[str, Any] | None = Field(None, description="A neutral query, always asked.")
     intended: tuple[Downgrade, ...] | None = Field(None, description="Warnings that are meant.")
     schedule: Annotated[
@@ -157,6 +175,12 @@ class EndpointPart(Dimensions):
         if not self.operations and self.usage == EndpointUsage.SEARCH:
             both = {Operation.HARVEST: OperationPart(), Operation.BACKFILL: OperationPart()}
             object.__setattr__(self, "operations", both)
+        return self
+
+    @model_validator(mode="after")
+    def _schedules_what_it_does(self) -> Self:
+        if others := [each.value for each in self.schedule if each not in self.operations]:
+            raise ValueError(f"schedule: {', '.join(others)} is not among the operations")
         return self
 
 

@@ -18,7 +18,7 @@ from patra_ingest.registry import books, credentials
 from patra_ingest.registry.code_book import CodeBook, builtin_code_book, read_code_book
 from patra_ingest.registry.codecs import Row
 from patra_ingest.registry.dictionary_check import checked
-from patra_ingest.registry.endpoints import endpoint_form, serves
+from patra_ingest.registry.endpoints import endpoint_form, is_silent, serves
 from patra_ingest.registry.history import get_provenance, rows_at
 from patra_ingest.registry.layouts import DIMENSIONS
 from patra_ingest.registry.pack import EndpointPart
@@ -36,6 +36,9 @@ from patra_ingest.spec.shapes import problem_of
 
 _ENDPOINT_WORDS = ("usage", "fields", "changed", "errors", "partitions", "query", "intended")
 _ENDPOINT_PARTS = ("request", "names", "auth", "cap", "response", "detail")
+
+
+_SILENT = Operation.UPDATE  # what an endpoint that only serves others is compiled as
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,9 @@ def read_declaration(
     """Return the declaration valid at `at`; without `endpoint`, its first by name."""
     source = get_provenance(tx, provenance, at)
     rows = rows_at(tx, ENDPOINT, source["id"], at)
-    chosen = _get_endpoint(source, rows, endpoint, operation)
+    # An endpoint that only serves others is asked for ids, as an UPDATE is.
+    silent = [row for row in rows if row["endpoint_name"] == endpoint and is_silent(row)]
+    chosen = silent[0] if silent else _get_endpoint(source, rows, endpoint, operation)
     detail = _find_detail(rows, chosen, operation)
     names = [row["endpoint_name"] for row in (chosen, detail) if row is not None]
     dimensions = select_dimensions(tx, source["id"], names, operation, at)
@@ -156,13 +161,15 @@ def list_endpoints(
         ),
         {"at": instant_text(at)},
     ).mappings()
-    names = dict.fromkeys(
-        EndpointName(row["provenance_code"], row["endpoint_name"], each)
-        for row in map(dict, found)
-        for each in ((operation,) if operation else Operation)
-        if serves(row, each)
+    rows = [dict(row) for row in found]
+    return list(
+        dict.fromkeys(
+            EndpointName(row["provenance_code"], row["endpoint_name"], each)
+            for row in rows
+            for each in ((operation,) if operation else Operation)
+            if serves(row, each) or (operation is None and each == _SILENT and is_silent(row))
+        )
     )
-    return list(names)
 
 
 def _endpoint_layers(row: Row) -> tuple[Layer, Layer]:

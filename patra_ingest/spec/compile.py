@@ -100,6 +100,9 @@ def _subject(
         detail, more = _one(declaration.detail, Overrides(), available, None, is_detail=True)
         problems.extend(more)
     subject, more = _one(declaration, overrides, available, detail, is_detail=False)
+    if subject is not None and subject.detail is not None:
+        own = replace(subject.detail, partition_names=subject.partition_names)
+        subject = replace(subject, detail=own)
     return subject, [*problems, *more]
 
 
@@ -117,7 +120,10 @@ def _one(
         return None, moved
     params = frozenset(overrides.params)
     usable = _usable(declaration)
-    return Subject(declaration, merged, shaped, params, detail, is_detail, usable), []
+    partitions = (shaped.endpoint.partitions or {}).values()
+    names = frozenset(name for values in partitions for name in values)
+    subject = Subject(declaration, merged, shaped, params, detail, is_detail, usable, names)
+    return subject, []
 
 
 def _unlocked(declaration: Declaration, available: frozenset[str]) -> Iterable[Layer]:
@@ -153,6 +159,7 @@ def _freeze(
         "cap": said(shaped.cap),
         "partitions": shaped.endpoint.partitions or {},
         "detail": _frozen_detail(subject, available),
+        "reconcile": _reconciled(subject) if subject.by_ids else None,
         "query": query,
         "params": dict(overrides.params),
         "warnings": (*find_downgrades(subject, available), *(query.warnings if query else ())),
@@ -164,11 +171,17 @@ def _frozen_detail(subject: Subject, available: frozenset[str]) -> dict[str, Any
     detail = subject.detail
     if detail is None:
         return None
-    own = said(subject.shaped.detail)
-    batch = own.get("batch", detail.shaped.batching.ids_per_request)
+    own = subject.shaped.detail
+    batch = own.batch or detail.shaped.batching.ids_per_request
     other = detail.declaration
     call = frozen_call(detail.shaped, _in_order(other, available), _chosen(other, available))
-    return {**own, "batch": batch, **call}
+    named = {"endpoint": own.endpoint, "batch": batch, "reconcile": _reconciled(subject)}
+    return {**named, **call}
+
+
+def _reconciled(subject: Subject) -> dict[str, Any]:
+    own = said(subject.shaped.detail)
+    return {key: own[key] for key in ("missing", "positional", "aliases", "isolate")}
 
 
 def _in_order(declaration: Declaration, available: frozenset[str]) -> tuple[NamedCredential, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from patra_ingest.model.codes import Operation
 from patra_ingest.model.records import ChangeRule
 from patra_ingest.spec.subject import Subject
-from patra_ingest.spec.words import Consistency, Downgrade, PagingType, StopRule
+from patra_ingest.spec.words import Consistency, Downgrade, Meaning, PagingType, StopRule
 
 _Found = Iterator[tuple[Downgrade, str]]
 _Look = Callable[[Subject, frozenset[str]], _Found]
@@ -57,6 +57,12 @@ def _update_filter(subject: Subject, _available: frozenset[str]) -> _Found:
         yield Downgrade.NO_UPDATE_FILTER, "what lies outside the window is fetched and dropped"
 
 
+def _new_only(subject: Subject, _available: frozenset[str]) -> _Found:
+    created = subject.shaped.window.meaning == Meaning.CREATED
+    if subject.operation == Operation.HARVEST and created:
+        yield Downgrade.NEW_ONLY, "a change of a known record is not seen: harvest it elsewhere"
+
+
 def _unstable(subject: Subject, _available: frozenset[str]) -> _Found:
     paging = subject.shaped.paging
     by_number = paging.type in (PagingType.OFFSET, PagingType.PAGE)
@@ -75,7 +81,8 @@ def _unrepeatable(subject: Subject, _available: frozenset[str]) -> _Found:
 def _anonymous(subject: Subject, available: frozenset[str]) -> _Found:
     names = [named.name for named in subject.declaration.credentials]
     if names and not available.intersection(names):
-        yield Downgrade.ANONYMOUS, f"no secret of {', '.join(names)} is at hand"
+        needed = ", and the source requires one" if subject.shaped.auth.required else ""
+        yield Downgrade.ANONYMOUS, f"no secret of {', '.join(names)} is at hand{needed}"
 
 
 def _second_split(subject: Subject, _available: frozenset[str]) -> _Found:
@@ -92,6 +99,7 @@ _LOOKS: tuple[_Look, ...] = (
     _extra_page,
     _update_time,
     _update_filter,
+    _new_only,
     _unstable,
     _unrepeatable,
     _anonymous,

@@ -140,7 +140,7 @@ def body_texts(body: Any) -> list[str]:
 def _response(shaped: Shaped) -> dict[str, Any]:
     values = said(shaped.response)
     values.pop("default_fields", None)
-    for key in ("items", "id", "version", "updated_at"):
+    for key in ("items", "id", "asked", "version", "updated_at"):
         if key in values:
             values[key] = paths_of(values[key])
     return values

@@ -192,6 +192,10 @@ class ResponsePart(Word):
     namespaces: dict[str, str] | None = Field(None, description="XML: prefix in paths = URI.")
     items: ValueText | None = None
     items_order: str | None = Field(None, description="For items keyed by id: path of the ids.")
+    single: bool | None = Field(None, description="The answer at `items` is one item, no list.")
+    asked: ValueText | None = Field(
+        None, description="Which of the ids that were asked for an item answers, if not its own."
+    )
     null_is_empty: bool | None = None
     id: ValueText | None = None
     version: ValueText | None = None
@@ -229,6 +233,6 @@ class EndpointWords(Word):
     fields: tuple[FieldSpec, ...] | None = None
     changed: ChangeRule | None = None
     errors: tuple[ErrorRule, ...] | None = None
-    partitions: dict[Name, dict[str, Text]] | None = None
+    partitions: dict[Name, dict[str, Text | None]] | None = None
     query: dict[str, Any] | None = Field(None, description="A neutral query, always asked.")
     intended: tuple[Downgrade, ...] | None = Field(None, description="Warnings that are meant.")

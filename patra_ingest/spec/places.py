@@ -23,7 +23,9 @@ class Param(Word):
     )
     required: bool = Field(False, description="No request is sent without it.")
     repeat: bool = Field(False, description="A list is sent as one parameter per item.")
-    keep: str = Field("", description="Characters that are sent as they are, such as +.")
+    keep: str = Field(
+        "", pattern=r"^[^&=#\s]*$", description="Characters that are sent as they are, such as +."
+    )
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Self:

@@ -61,7 +61,16 @@ def _response(spec: SpecSnapshot) -> Iterator[str]:
     response = spec.response
     if response.format != BodyFormat.JSON:
         yield f"response.format {response.format}"
-    named = ("items_order", "null_is_empty", "version", "tombstones", "retracted", "skip")
+    named = (
+        "items_order",
+        "null_is_empty",
+        "single",
+        "asked",
+        "version",
+        "tombstones",
+        "retracted",
+        "skip",
+    )
     for key in (*named, "usable", "require", "expect"):
         if getattr(response, key):
             yield f"response.{key}"

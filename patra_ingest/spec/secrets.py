@@ -81,7 +81,7 @@ def _in_path(path: str) -> Iterator[Problem]:
 
 
 def find_secrets_in_partitions(
-    partitions: Mapping[str, Mapping[str, str]] | None,
+    partitions: Mapping[str, Mapping[str, str | None]] | None,
 ) -> Iterator[Problem]:
     """Yield a problem for every secret that stands in plain in a partition."""
     for name, values in (partitions or {}).items():

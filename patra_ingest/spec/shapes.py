@@ -21,6 +21,9 @@ from patra_ingest.spec.problems import Problem
 from patra_ingest.spec.words import Word
 
 _TAGS = {"str", "int", "[key]", "NUMBER", "VALUE", "PREFIX"} | {kind.value for kind in AuthType}
+_REFERENCES = frozenset(
+    {"secret", "username", "password", "client_id", "client_secret", "refresh_token"}
+)
 _A_KIND = re.compile(r"(function-|constrained-|tuple\[|dict\[|list\[|lax-or-strict|nullable)")
 
 
@@ -93,13 +96,16 @@ def problem_of(detail: Mapping[str, Any], prefix: str, part: type[Word]) -> Prob
     path = ".".join([prefix, *(str(step) for step in steps)]).strip(".")
     if detail["type"] == "extra_forbidden":
         known = sorted((known_keys(part) if len(steps) == 1 else all_keys()) - {str(steps[-1])})
-        near = difflib.get_close_matches(str(steps[-1]), known, n=1, cutoff=0.5)
+        cutoff = 0.5 if len(steps) == 1 else 0.75  # deep keys are looked for in all the language
+        near = difflib.get_close_matches(str(steps[-1]), known, n=1, cutoff=cutoff)
         listed = f"known keys: {', '.join(known)}" if len(steps) == 1 else "remove it"
         remedy = f"did you mean {near[0]}?" if near else listed
         return Problem(path, "is not a known key", remedy)
     message = str(detail["msg"]).removeprefix("Value error, ")
     if _may_be_secret(steps):
-        return Problem(path, "does not fit", "refer to the secret, as env:NAME or file:PATH")
+        referred = str(steps[-1]) in _REFERENCES
+        remedy = "refer to the secret, as env:NAME or file:PATH" if referred else message
+        return Problem(path, "does not fit", remedy)
     shown = repr(detail.get("input"))
     shown = shown if len(shown) <= 60 else shown[:57] + "…"
     return Problem(path, f"{shown} does not fit", message)

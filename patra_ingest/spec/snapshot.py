@@ -139,6 +139,8 @@ class ResponseSpec(Word):
     items: tuple[str, ...]
     items_order: str | None = None
     null_is_empty: bool = False
+    single: bool = False
+    asked: tuple[str, ...] | None = None
     id: tuple[str, ...]
     version: tuple[str, ...] | None = None
     updated_at: tuple[str, ...] | None = None
@@ -210,15 +212,21 @@ class CallSpec(Word):
     rate: RateSpec
 
 
+class ReconcileSpec(Word):
+    """How the ids that came are held against those that were asked for."""
+
+    missing: MissingIds
+    positional: bool
+    aliases: bool
+    isolate: bool
+
+
 class DetailSpec(CallSpec):
     """The endpoint that turns ids into records, and how its answers are reconciled."""
 
     endpoint: str
     batch: int
-    missing: MissingIds
-    positional: bool
-    aliases: bool
-    isolate: bool
+    reconcile: ReconcileSpec
 
 
 class QuerySpec(Word):
@@ -243,8 +251,9 @@ class SpecSnapshot(CallSpec):
     paging: Annotated[Paging, Field(discriminator="type")]
     window: WindowSpec
     cap: CapSpec = CapSpec()
-    partitions: dict[str, dict[str, str]] = Field({})
+    partitions: dict[str, dict[str, str | None]] = Field({})
     detail: DetailSpec | None = None
+    reconcile: ReconcileSpec | None = None  # of a spec that asks for ids itself
     query: QuerySpec | None = None
     params: dict[str, str] = Field({})
     warnings: tuple[str, ...] = ()

@@ -31,6 +31,7 @@ class Subject:
     detail: "Subject | None" = None
     is_detail: bool = False  # it serves another endpoint: ids in, records out
     credentials: tuple[NamedCredential, ...] = ()  # those it may use
+    partition_names: frozenset[str] = frozenset()  # also those of the search it completes
 
     @property
     def operation(self) -> Operation:
@@ -42,20 +43,20 @@ class Subject:
         """Whether it is asked for ids, not for a window."""
         return self.is_detail or self.operation == Operation.UPDATE
 
-    def templates(self, first_page: bool = False) -> list[str]:
-        """Return every template a request is made of; `first_page`: of the first one only."""
+    def templates(self, without: str = "") -> list[str]:
+        """Return every template a request is made of; `without` leaves `first` or `next` out."""
         http, request = self.shaped.http, self.shaped.request
-        texts = used_texts(request.model_copy(update={"next": None}) if first_page else request)
+        texts = used_texts(request.model_copy(update={without: None}) if without else request)
         texts.extend(text for text in (http.headers or {}).values() if text)
         for param in (http.query or {}).values():
             texts.extend(() if param is None else templates_of(param))
         return texts
 
-    def uses(self, name: str, first_page: bool = False) -> bool:
+    def uses(self, name: str, without: str = "") -> bool:
         """Return whether any template speaks of a variable, or of a part of it."""
         return any(
             used == name or used.startswith(f"{name}.")
-            for text in self.templates(first_page)
+            for text in self.templates(without)
             for used in names_in(text)
         )
 
@@ -65,8 +66,7 @@ class Subject:
 
     def known_names(self) -> frozenset[str]:
         """Return every variable that this request's templates may use."""
-        partitions = (self.shaped.endpoint.partitions or {}).values()
-        own = {f"partition.{key}" for values in partitions for key in values}
+        own = {f"partition.{key}" for key in self.partition_names}
         return VARIABLES | own
 
 

@@ -49,7 +49,7 @@ def tokens_are_fetched_safely(subject: Subject) -> Iterator[Problem]:
         if oauth.grant not in (OauthGrantType.CLIENT_CREDENTIALS, OauthGrantType.REFRESH_TOKEN):
             yield Problem(
                 f"{where}.grant",
-                f"{oauth.grant} cannot be done without a person",
+                f"{oauth.grant} is not supported",
                 "use CLIENT_CREDENTIALS or REFRESH_TOKEN",
             )
 

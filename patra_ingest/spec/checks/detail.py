@@ -13,7 +13,7 @@ def the_detail_endpoint_is_there(subject: Subject) -> Iterator[Problem]:
     said = subject.merged.values["detail"]
     named = subject.shaped.detail.endpoint
     begun = any(subject.merged.origins.get(f"detail.{key}") != "platform" for key in said)
-    if begun and not named:
+    if begun and not named and not subject.by_ids:
         yield Problem("detail.endpoint", "is missing", "name the endpoint that takes the ids")
     if named and subject.detail is None and not subject.is_detail:
         yield Problem(

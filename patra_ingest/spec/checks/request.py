@@ -64,6 +64,17 @@ def _address(subject: Subject, where: str, text: str) -> Iterator[Problem]:
         )
 
 
+def paths_stay_on_their_host(subject: Subject) -> Iterator[Problem]:
+    """A path is put behind the address: without a slash it would become a part of the host."""
+    base, path = subject.shaped.request.base_url or "", subject.shaped.request.path or ""
+    if path and not path.startswith(("/", "http://", "https://")):
+        yield Problem("request.path", f"{path!r:.60} does not begin with /", "write /works")
+    if "?" in base or "#" in base:
+        yield Problem("request.base_url", "holds more than an address", "move it to the request")
+    if "#" in path:
+        yield Problem("request.path", "holds a #, which is never sent", "write it as %23")
+
+
 def _host(address: str) -> str | None:
     try:
         return urlsplit(address).hostname
@@ -168,6 +179,11 @@ def selected_fields_hold_what_is_read(subject: Subject) -> Iterator[Problem]:
     for field in subject.shaped.endpoint.fields or ():
         for path in _paths(field.path):
             yield from _selected(path, sent, f"endpoint.fields.{field.name}", where)
+    for key in ("deleted", "retracted", "skip", "usable"):
+        said = getattr(response, key)
+        path = said if isinstance(said, str) else said and said.path
+        if path:
+            yield from _selected(path, sent, f"response.{key}", where)
 
 
 def _paths(said: str | tuple[str, ...] | None) -> tuple[str, ...]:
@@ -190,6 +206,7 @@ def _selected(path: str, sent: frozenset[str], where: str, by: str) -> Iterator[
 CHECKS = (
     required_values,
     addresses_are_https,
+    paths_stay_on_their_host,
     no_secret_is_written_down,
     timeouts_are_bounded,
     redirects_name_their_hosts,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from patra_ingest.expr.path import compile_path
 from patra_ingest.expr.safe_regex import safe_regex
 from patra_ingest.expr.value import compile_value
+from patra_ingest.expr.xml_tree import read_xml
 from patra_ingest.model.records import ChangeRule
 from patra_ingest.spec.freeze import paths_of
 from patra_ingest.spec.places import When
@@ -13,6 +14,7 @@ from patra_ingest.spec.problems import Problem
 from patra_ingest.spec.subject import Subject
 from patra_ingest.spec.words import Action, BodyFormat, ValueText
 
+_NO_XML = read_xml(b"<nothing/>", {})
 _PREFIXED = re.compile(r"[.@\[\s]([A-Za-z_][\w-]*):[A-Za-z_]")
 _QUOTED = re.compile(r"(?<!\[)'[^']*'|(?<!\[)\"[^\"]*\"")
 
@@ -21,9 +23,14 @@ def paths_parse(subject: Subject) -> Iterator[Problem]:
     """Every path is read once, here, and not for the first time in a harvest."""
     for where, path in _plain_paths(subject):
         try:
-            compile_path(path)
+            compiled = compile_path(path)
+            if subject.shaped.response.format == BodyFormat.XML:
+                compiled.nodes(_NO_XML)
         except ValueError as error:
             yield Problem(where, str(error), "correct the path")
+            continue
+        if not path.startswith("$"):
+            yield Problem(where, f"{path!r:.60} does not begin with $", f"write $.{path}"[:60])
     for where, value in _values(subject):
         try:
             compile_value(paths_of(value))
@@ -62,7 +69,7 @@ def _plain_paths(subject: Subject) -> Iterator[tuple[str, str]]:
 
 def _values(subject: Subject) -> Iterator[tuple[str, ValueText]]:
     response = subject.shaped.response
-    for key in ("id", "version", "updated_at"):
+    for key in ("id", "asked", "version", "updated_at"):
         if (said := getattr(response, key)) is not None:
             yield f"response.{key}", said
     for field in subject.shaped.endpoint.fields or ():
@@ -110,6 +117,9 @@ def prefixes_are_declared(subject: Subject) -> Iterator[Problem]:
         if known:
             yield Problem("response.namespaces", "are for XML", "remove them")
         return
+    uris = list(known.values())
+    for uri in sorted({uri for uri in uris if uris.count(uri) > 1}):
+        yield Problem("response.namespaces", f"{uri} has two prefixes", "keep one of them")
     texts = [(where, path) for where, path in _plain_paths(subject)]
     texts += [(where, path) for where, value in _values(subject) for path in paths_of(value)]
     for where, path in texts:

@@ -88,7 +88,7 @@ def the_page_reaches_the_request(subject: Subject) -> Iterator[Problem]:
     """Else every page would be page 1."""
     paging = subject.shaped.paging
     wanted = _POSITION.get(paging.type) if paging.type else None
-    if wanted is None or subject.by_ids or subject.uses(wanted):
+    if wanted is None or subject.by_ids or subject.uses(wanted, without="first"):
         return
     placed = {template for _name, template in placed_params(subject.shaped)}
     if f"${{{wanted}}}" not in placed:
@@ -105,9 +105,9 @@ def the_window_reaches_the_request(subject: Subject) -> Iterator[Problem]:
     window = subject.shaped.window
     if subject.by_ids or window.meaning == Meaning.NONE:
         return
-    if not subject.uses("window.from", first_page=True):
+    if not subject.uses("window.from", without="next"):
         yield Problem("request.query", "never uses ${window.from}", "filter by the window's start")
-    uses_end = subject.uses("window.to", True) or subject.uses("window.last", True)
+    uses_end = subject.uses("window.to", "next") or subject.uses("window.last", "next")
     if not uses_end and window.upper_bound != UpperBound.OPEN:
         yield Problem(
             "window.upper_bound",
@@ -149,6 +149,47 @@ def times_show_the_grain(subject: Subject) -> Iterator[Problem]:
                 )
 
 
+def utc_is_written_in_utc(subject: Subject) -> Iterator[Problem]:
+    """A Z behind the clock of another zone is hours off, in silence."""
+    zone, written = subject.shaped.window.zone, subject.shaped.window.format or ""
+    if zone != "UTC" and "Z" in written:
+        yield Problem("window.format", f"writes Z behind the clock of {zone}", "drop the Z")
+    for where, text in _templates(subject):
+        for pattern in _FORMATTED.findall(text):
+            if zone != "UTC" and "Z" in pattern and "zone(" not in text:
+                yield Problem(where, f"writes Z behind the clock of {zone}", "use |iso, or drop Z")
+
+
+def what_may_be_null_stands_alone(subject: Subject) -> Iterator[Problem]:
+    """Inside a longer text a null leaves a hole; a clause would be dropped whole."""
+    token = () if subject.shaped.paging.initial_token else ("page.token",)
+    nullable = ("query", "split", "asked.", "identity.contact", *token)
+    for where, text in _values(subject):
+        for place in _PLACE.findall(text):
+            names = names_in(place)
+            guarded = "?" in place or "default(" in place or "coalesce(" in place
+            if place != text.strip() and not guarded and any(n.startswith(nullable) for n in names):
+                yield Problem(
+                    where,
+                    f"{place} may be null inside a longer text",
+                    "make it a clause, or write ${name?} where nothing may stand",
+                )
+
+
+def _values(subject: Subject) -> Iterator[tuple[str, str]]:
+    """Yield the templates that are no clauses: a null inside one of them cannot be dropped."""
+    clauses = {
+        text
+        for part in _PARTS
+        for param in (getattr(subject.shaped.request, part) or {}).values()
+        if isinstance(param, Param)
+        for text in param.clauses or ()
+    }
+    for where, text in _templates(subject):
+        if text not in clauses:
+            yield where, text
+
+
 def values_in_the_path_are_segments(subject: Subject) -> Iterator[Problem]:
     """What a person or a source wrote cannot lead to another path."""
     for place in _PLACE.findall(subject.shaped.request.path or ""):
@@ -177,6 +218,8 @@ def ids_reach_the_request(subject: Subject) -> Iterator[Problem]:
     sends = bool(names) or subject.uses("ids")
     if subject.by_ids and not sends:
         yield Problem("request.query", "never uses ${ids}", "name them in batching.ids_param")
+    if subject.by_ids and subject.uses("window"):
+        yield Problem("request.query", "uses ${window}, which ids do not have", "remove it")
     if sends and not subject.by_ids:
         yield Problem("request.query", "uses ${ids}, which a window does not have", "remove it")
 
@@ -200,6 +243,8 @@ CHECKS = (
     the_window_reaches_the_request,
     the_end_is_the_right_one,
     times_show_the_grain,
+    utc_is_written_in_utc,
+    what_may_be_null_stands_alone,
     values_in_the_path_are_segments,
     parameters_are_used,
     ids_reach_the_request,
