@@ -60,7 +60,7 @@ def compile_spec(
         spec = _freeze(subject, overrides, available, query)
     except (ValidationError, ValueError) as error:
         raise CompileError(where, [_plain(error)]) from error
-    config = {"layers": [_shown(layer) for layer in declaration.layers]}
+    config = _config(declaration)
     proto = expr_proto(spec)
     return Compiled(
         spec,
@@ -68,7 +68,7 @@ def compile_spec(
         keys.expr_proto_hash(proto),
         keys.spec_fingerprint(spec.model_dump(mode="json")),
         config,
-        keys.digest(config),
+        keys.digest(config["layers"]),
         subject.merged.origins,
         {path: _value(subject, path) for path in subject.merged.origins},
     )
@@ -205,8 +205,17 @@ def _value(subject: Subject, path: str) -> Any:
     return part.get(key)
 
 
-def _shown(layer: Layer) -> dict[str, Any]:
-    return {"origin": layer.origin, "values": to_jsonable_python(layer.values)}
+def _config(declaration: Declaration) -> dict[str, Any]:
+    """Return what the Registry said, and the rows it said it in.
+
+    The hash is of what was said: the same words in another row are the same configuration.
+    """
+    said_in = [layer.origin.partition(" #") for layer in declaration.layers]
+    layers = [
+        {"origin": origin, "values": to_jsonable_python(layer.values)}
+        for (origin, _, _), layer in zip(said_in, declaration.layers, strict=True)
+    ]
+    return {"layers": layers, "rows": {origin: int(row) for origin, _, row in said_in if row}}
 
 
 def _plain(error: ValidationError | ValueError) -> str:

@@ -280,6 +280,18 @@ def test_every_value_knows_the_row_it_came_from(db):
     assert origins["retry.multiplier"] == "platform"
 
 
+def test_the_same_words_in_another_row_are_the_same_configuration(db):
+    packs = [a_pack(works=an_endpoint(paging={"page_size": size})) for size in (10, 77, 10)]
+    for number, pack in enumerate(packs):
+        apply(db, pack, day(number))
+
+    first, other, again = (compile_spec(declared(db, at=day(n)), Overrides()) for n in range(3))
+
+    assert first.config_hash == again.config_hash != other.config_hash
+    assert first.fingerprint == again.fingerprint
+    assert first.config["rows"] != again.config["rows"]
+
+
 def test_two_changes_within_one_instant_leave_the_last(db):
     apply(db, a_pack())
     for size in (77, 88):
