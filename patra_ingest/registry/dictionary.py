@@ -9,7 +9,6 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
-from patra_ingest.errors import UnknownName
 from patra_ingest.ledger.db import insert_missing
 from patra_ingest.registry.pack_file import read_pack_text
 
@@ -39,30 +38,6 @@ def read_dictionary() -> Mapping[str, Any]:
     """Read `dictionary.yaml`: type code → name, custom, default, items, disabled, aliases."""
     file = resources.files("patra_ingest.registry") / "dictionary.yaml"
     return read_pack_text(file.read_text(encoding="utf-8"), "dictionary.yaml").value
-
-
-_CANONICAL = text("""
-    SELECT i.item_code
-      FROM sys_dict_item i
-      JOIN sys_dict_type t ON t.id = i.type_id AND t.deleted = 0
-      LEFT JOIN sys_dict_item_alias a
-        ON a.item_id = i.id AND a.external_code = :code AND a.deleted = 0
-     WHERE t.type_code = :type AND i.deleted = 0
-       AND (i.item_code = :code OR a.id IS NOT NULL)
-     ORDER BY CASE WHEN i.item_code = :code THEN 0 ELSE 1 END, i.id
-     LIMIT 1
-""")
-
-
-def canonical_code(tx: Connection, type_code: str, code: str) -> str:
-    """Return the code itself, or the one it is an alias of; case does not matter."""
-    found = tx.execute(_CANONICAL, {"type": type_code, "code": code.upper()}).scalar()
-    if found is None:
-        raise UnknownName(
-            f"The dictionary {type_code} has no code {code!r}.",
-            "See the view v_sys_dict_item_enabled for those it has.",
-        )
-    return str(found)
 
 
 _DEFAULTS = text("""

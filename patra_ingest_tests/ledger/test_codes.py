@@ -6,7 +6,6 @@ from collections.abc import Mapping
 import pytest
 from sqlalchemy import Connection, inspect, text
 
-from patra_ingest.errors import UnknownName
 from patra_ingest.ledger.db import insert
 from patra_ingest.model.codes import (
     DICTIONARY,
@@ -17,7 +16,7 @@ from patra_ingest.model.codes import (
     direction,
     namespace_scope,
 )
-from patra_ingest.registry.dictionary import canonical_code, load_dictionary, read_dictionary
+from patra_ingest.registry.dictionary import load_dictionary, read_dictionary
 
 # The dictionary type of each column that a CHECK restricts; a status belongs to its table.
 TYPE_OF = {
@@ -150,35 +149,6 @@ def test_the_file_wins_over_changed_rows_and_leaves_added_ones_alone(db):
         assert load_dictionary(tx) == 0
         kept = tx.execute(text("SELECT item_name FROM sys_dict_item WHERE item_code = 'RSS'"))
         assert kept.scalar() == "Feed"
-
-
-ALIASES = [
-    ("endpoint_usage", "DETAIL", "DETAIL"),
-    ("endpoint_usage", "detail", "DETAIL"),
-    ("endpoint_usage", "FETCH", "DETAIL"),
-    ("endpoint_usage", "PING", "HEALTH"),
-    ("endpoint_usage", "TOKEN", "AUTH"),
-    ("pagination_mode", "TOKEN", "TOKEN"),
-    ("retry_after_policy", "FIXED", "CLAMP"),
-    ("backoff_policy_type", "FIXED", "FIXED"),
-    ("bucket_granularity_scope", "TASK", "PER_TASK"),
-    ("auth_type", "KEY", "API_KEY"),
-    ("ing_task_status", "RUNNING", "EXECUTING"),
-]
-
-
-def test_an_alias_leads_to_its_code(db):
-    with db.write() as tx:
-        load_dictionary(tx)
-        for type_code, code, canonical in ALIASES:
-            assert canonical_code(tx, type_code, code) == canonical, (type_code, code)
-
-
-def test_an_unknown_code_is_named(sqlite_db):
-    with sqlite_db.write() as tx:
-        load_dictionary(tx)
-        with pytest.raises(UnknownName, match="ing_operation has no code 'DREAM'"):
-            canonical_code(tx, "ing_operation", "DREAM")
 
 
 @pytest.mark.parametrize(
