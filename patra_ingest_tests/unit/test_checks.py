@@ -16,6 +16,7 @@ from patra_ingest_tests.unit import (
     test_checks_cap,
     test_checks_detail,
     test_checks_limits,
+    test_checks_nulls,
     test_checks_paging,
     test_checks_places,
     test_checks_query,
@@ -23,8 +24,10 @@ from patra_ingest_tests.unit import (
     test_checks_request,
     test_checks_response,
     test_checks_secrets,
+    test_checks_select,
     test_checks_templates,
     test_checks_window,
+    test_checks_xml,
 )
 from patra_ingest_tests.unit.check_packs import (
     BACKFILL,
@@ -44,6 +47,7 @@ TABLES = (
     test_checks_cap.CASES,
     test_checks_detail.CASES,
     test_checks_limits.CASES,
+    test_checks_nulls.CASES,
     test_checks_paging.CASES,
     test_checks_places.CASES,
     test_checks_query.CASES,
@@ -51,8 +55,10 @@ TABLES = (
     test_checks_request.CASES,
     test_checks_response.CASES,
     test_checks_secrets.CASES,
+    test_checks_select.CASES,
     test_checks_templates.CASES,
     test_checks_window.CASES,
+    test_checks_xml.CASES,
 )
 
 

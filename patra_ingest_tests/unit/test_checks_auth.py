@@ -102,7 +102,7 @@ CASES = (
         "a grant that needs a person",
         {K: {**OAUTH, "grant": "AUTHORIZATION_CODE"}},
         "auth.credentials.k.grant",
-        "AUTHORIZATION_CODE cannot be done without a person",
+        "AUTHORIZATION_CODE is not supported",
         "use CLIENT_CREDENTIALS or REFRESH_TOKEN",
     ),
     Case(

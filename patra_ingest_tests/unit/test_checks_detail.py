@@ -3,13 +3,29 @@
 import pytest
 
 from patra_ingest.spec.checks import detail
-from patra_ingest_tests.unit.check_packs import UPDATE, Case, a_pair, assert_refused
+from patra_ingest_tests.unit.check_packs import (
+    UPDATE,
+    Case,
+    a_pair,
+    a_search,
+    assert_refused,
+    changed,
+    problems_of,
+)
 
 CASES = (
     Case(
         detail.the_detail_endpoint_is_there,
         "ids that go nowhere",
         {"endpoints.works.detail": {"batch": 10}},
+        "endpoints.works.detail.endpoint",
+        "is missing",
+        "name the endpoint that takes the ids",
+    ),
+    Case(
+        detail.the_detail_endpoint_is_there,
+        "what missing ids mean, where a window is asked for",
+        {"endpoints.works.detail": {"missing": "GONE"}},
         "endpoints.works.detail.endpoint",
         "is missing",
         "name the endpoint that takes the ids",
@@ -89,3 +105,12 @@ CASES = (
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_problem_says_where_why_and_what_to_do(sqlite_template, case):
     assert_refused(sqlite_template, case)
+
+
+def test_an_endpoint_that_is_asked_for_ids_may_say_what_missing_ones_mean(sqlite_template):
+    change = {
+        "endpoints.works.operations": ["UPDATE"],
+        "endpoints.works.request.query": {"id": "${ids|join(',')}"},
+        "endpoints.works.detail": {"missing": "GONE"},
+    }
+    assert problems_of(sqlite_template, changed(a_search(), change), UPDATE) == ()

@@ -9,11 +9,15 @@ from patra_ingest_tests.unit.check_packs import (
     UPDATE,
     Case,
     a_pair,
+    a_search,
     a_token_walk,
     assert_refused,
+    changed,
+    problems_of,
 )
 
 QUERY = "endpoints.works.request.query"
+PARTITIONS = "endpoints.works.partitions"
 
 CASES = (
     Case(
@@ -42,9 +46,34 @@ CASES = (
         pack=a_token_walk,
     ),
     Case(
+        templates.the_page_reaches_the_request,
+        "an offset that only the first page sends",
+        {f"{QUERY}.offset": GONE, "endpoints.works.request.first": {"offset": "${page.offset}"}},
+        "endpoints.works.request.query",
+        "never uses ${page.offset}",
+        "every page would be page 1",
+    ),
+    Case(
+        templates.the_page_reaches_the_request,
+        "a token that only the first page sends",
+        {f"{QUERY}.token": GONE, "endpoints.works.request.first": {"token": "${page.token}"}},
+        "endpoints.works.request.query",
+        "never uses ${page.token}",
+        "every page would be page 1",
+        pack=a_token_walk,
+    ),
+    Case(
         templates.the_window_reaches_the_request,
         "a start that is not sent",
         {f"{QUERY}.from": GONE},
+        "endpoints.works.request.query",
+        "never uses ${window.from}",
+        "filter by the window's start",
+    ),
+    Case(
+        templates.the_window_reaches_the_request,
+        "a start that only later pages send",
+        {f"{QUERY}.from": GONE, "endpoints.works.request.next": {"from": "${window.from|iso}"}},
         "endpoints.works.request.query",
         "never uses ${window.from}",
         "filter by the window's start",
@@ -84,7 +113,7 @@ CASES = (
     Case(
         templates.ids_reach_the_request,
         "an update that asks for no ids",
-        {"endpoints.works.operations": ["UPDATE"]},
+        {"endpoints.works.operations": ["UPDATE"], QUERY: {"all": "yes"}},
         "endpoints.works.request.query",
         "never uses ${ids}",
         "batching.ids_param",
@@ -97,6 +126,24 @@ CASES = (
         "endpoints.fetch.request.query",
         "never uses ${ids}",
         "batching.ids_param",
+        pack=a_pair,
+    ),
+    Case(
+        templates.ids_reach_the_request,
+        "an update that asks for a window",
+        {"endpoints.works.operations": ["UPDATE"], f"{QUERY}.id": "${ids|join(',')}"},
+        "endpoints.works.request.query",
+        "uses ${window}, which ids do not have",
+        "remove it",
+        operation=UPDATE,
+    ),
+    Case(
+        templates.ids_reach_the_request,
+        "a detail endpoint that asks for a window",
+        {"endpoints.fetch.request.form.since": "${window.from|iso}"},
+        "endpoints.fetch.request.query",
+        "uses ${window}, which ids do not have",
+        "remove it",
         pack=a_pair,
     ),
     Case(
@@ -127,9 +174,49 @@ CASES = (
         "differ in their names",
         "give all the same names",
     ),
+    Case(
+        templates.templates_parse,
+        "a name that no partition of the search has, in its detail",
+        {
+            PARTITIONS: {"a": {"set": "1"}},
+            f"{QUERY}.set": "${partition.set}",
+            "endpoints.fetch.request.form.kind": "${partition.kind}",
+        },
+        "endpoints.fetch.request.form.kind",
+        "${partition.kind} is not known here",
+        "partition.set",
+        pack=a_pair,
+    ),
+    Case(
+        templates.templates_parse,
+        "a partition in the detail of a search that has none",
+        {"endpoints.fetch.request.form.set": "${partition.set}"},
+        "endpoints.fetch.request.form.set",
+        "${partition.set} is not known here",
+        "known names",
+        pack=a_pair,
+    ),
 )
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_problem_says_where_why_and_what_to_do(sqlite_template, case):
     assert_refused(sqlite_template, case)
+
+
+def test_a_page_may_be_sent_with_later_pages_only(sqlite_template):
+    change = {f"{QUERY}.offset": GONE, "endpoints.works.request.next": {"offset": "${page.offset}"}}
+    assert problems_of(sqlite_template, changed(a_search(), change)) == ()
+
+
+def test_the_detail_of_a_partitioned_search_knows_its_partitions(sqlite_template):
+    sent = {f"{QUERY}.set": "${partition.set}"}
+    sent |= {"endpoints.fetch.request.form.set": "${partition.set}"}
+    form = changed(a_pair(), {PARTITIONS: {"a": {"set": "1"}}, **sent})
+    assert problems_of(sqlite_template, form) == ()
+
+
+def test_a_partition_may_leave_a_value_out(sqlite_template):
+    partitions = {"all": {"set": None}, "new": {"set": "1"}}
+    form = changed(a_search(), {PARTITIONS: partitions, f"{QUERY}.set": "${partition.set}"})
+    assert problems_of(sqlite_template, form) == ()

@@ -91,6 +91,46 @@ CASES = (
         "use https",
     ),
     Case(
+        request.paths_stay_on_their_host,
+        "a path that would become a part of the host",
+        {"endpoints.works.request.path": ".elsewhere.example.org/works"},
+        "endpoints.works.request.path",
+        "'.elsewhere.example.org/works' does not begin with /",
+        "write /works",
+    ),
+    Case(
+        request.paths_stay_on_their_host,
+        "a path that begins with what a trigger says",
+        {"endpoints.works.request.path": "${params.set|segment}/works"},
+        "endpoints.works.request.path",
+        "does not begin with /",
+        "write /works",
+    ),
+    Case(
+        request.paths_stay_on_their_host,
+        "an address with a query of its own",
+        {"provenance.base_url": "https://api.example.org?a=b"},
+        "provenance.base_url",
+        "holds more than an address",
+        "move it to the request",
+    ),
+    Case(
+        request.paths_stay_on_their_host,
+        "an address with a fragment",
+        {"endpoints.works.request.base_url": "https://api.example.org/#a"},
+        "endpoints.works.request.base_url",
+        "holds more than an address",
+        "move it to the request",
+    ),
+    Case(
+        request.paths_stay_on_their_host,
+        "a path whose end is never sent",
+        {"endpoints.works.request.path": "/works#all"},
+        "endpoints.works.request.path",
+        "holds a #, which is never sent",
+        "write it as %23",
+    ),
+    Case(
         request.timeouts_are_bounded,
         "no time to connect",
         {"http.connect_timeout": "0s"},
@@ -227,30 +267,6 @@ CASES = (
         "remove the other",
         pack=with_a_key,
     ),
-    Case(
-        request.selected_fields_hold_what_is_read,
-        "an id that is not asked for",
-        {"endpoints.works.request.select": {"param": "fl", "fields": ["updated", "title"]}},
-        "endpoints.works.response.id",
-        "$.id is not among the fields that are sent",
-        "add id to request.select",
-    ),
-    Case(
-        request.selected_fields_hold_what_is_read,
-        "a field that is not asked for",
-        {"endpoints.works.request.select": {"param": "fl", "fields": ["id", "updated"]}},
-        "endpoints.works.fields.title",
-        "$.title is not among the fields that are sent",
-        "add title to request.select",
-    ),
-    Case(
-        request.selected_fields_hold_what_is_read,
-        "an update time that the source does not send by itself",
-        {"endpoints.works.response.default_fields": ["id", "title"]},
-        "endpoints.works.response.updated_at",
-        "$.updated is not among the fields that are sent",
-        "add updated to response.default_fields",
-    ),
 )
 
 
@@ -268,3 +284,8 @@ def test_plain_http_to_this_machine_is_fine_where_it_is_allowed(sqlite_template)
 def test_an_address_that_cannot_be_read_is_a_problem_like_any_other(sqlite_template, address):
     [problem] = problems_of(sqlite_template, changed(a_search(), {"provenance.base_url": address}))
     assert problem == f"provenance.base_url: {address!r} is no web address (use https://…)"
+
+
+def test_a_path_may_be_an_address_of_its_own(sqlite_template):
+    change = {"endpoints.works.request.path": "https://elsewhere.example.org/works"}
+    assert problems_of(sqlite_template, changed(a_search(), change)) == ()

@@ -178,7 +178,7 @@ CASES = (
     Case(
         templates.values_in_the_path_are_segments,
         "a path that the ids of a source can lead elsewhere",
-        {PATH: "/works/${ids|join(',')}", "endpoints.works.operations": ["UPDATE"]},
+        {PATH: "/works/${ids|join(',')}", QUERY: {}, "endpoints.works.operations": ["UPDATE"]},
         "endpoints.works.request.path",
         "${ids|join(',')} may hold a slash",
         "add |segment to it",

@@ -175,7 +175,7 @@ def text_changes(value):
 def path_changes(value):
     yield value.replace("[0]", "[1]")
     yield re.sub(r"^(\$[^|]*)", r"\1.x", value)
-    yield f"{value}|trim"
+    yield from (f"{value}|trim", value.replace("}", "|lower}"))
     yield value.partition("|")[0]
     yield value.translate(str.maketrans("-/", "/-"))  # another way to write days
 

@@ -178,6 +178,51 @@ def test_a_secret_in_plain_is_refused_and_not_repeated(parts, where):
     assert "env:NAME" in message
 
 
+API_KEY = {"type": "API_KEY", "field": "X-Key", "secret": "env:EXAMPLE_KEY"}
+BASIC = {"type": "BASIC", "username": "env:EXAMPLE_USER", "password": "env:EXAMPLE_PASSWORD"}
+OAUTH = {
+    "type": "OAUTH2",
+    "token_url": "https://login.example.org/token",
+    "client_id": "env:EXAMPLE_ID",
+    "client_secret": "env:EXAMPLE_SECRET",
+}
+REFER = "refer to the secret, as env:NAME or file:PATH"
+
+
+@pytest.mark.parametrize(
+    ("credential", "key", "remedy"),
+    [
+        ({**API_KEY, "secret": "s3cr3t"}, ".secret", REFER),
+        ({**BASIC, "username": "s3cr3t"}, ".username", REFER),
+        ({**BASIC, "password": "s3cr3t"}, ".password", REFER),
+        ({**OAUTH, "client_id": "s3cr3t"}, ".client_id", REFER),
+        ({**OAUTH, "client_secret": "s3cr3t"}, ".client_secret", REFER),
+        ({**OAUTH, "refresh_token": "s3cr3t"}, ".refresh_token", REFER),
+        ({**API_KEY, "field": ["s3cr3t"]}, ".field", "Input should be a valid string"),
+        ({**API_KEY, "location": ["s3cr3t"]}, ".location", "Input should be 'HEADER'"),
+        ({**OAUTH, "token_url": ["s3cr3t"]}, ".token_url", "Input should be a valid string"),
+        (
+            {**API_KEY, "unlocks": {"rate": "s3cr3t"}},
+            ".unlocks.rate",
+            "Input should be a valid dictionary",
+        ),
+        ({"secret": "s3cr3t"}, "", "Unable to extract tag using discriminator 'type'"),
+    ],
+)
+def test_a_mistake_in_a_credential_hides_the_value_and_names_the_remedy(credential, key, remedy):
+    message = refusal(auth={"credentials": {"k": credential}})
+
+    assert f"auth.credentials.k{key}: does not fit ({remedy}" in message
+    assert "s3cr3t" not in message
+
+
+def test_a_credential_of_an_unknown_kind_is_refused_with_the_kinds_there_are():
+    message = refusal(auth={"credentials": {"k": {**API_KEY, "type": "APIKEY"}}})
+
+    assert "auth.credentials.k: does not fit (Input tag 'APIKEY'" in message
+    assert "'API_KEY', 'BEARER', 'BASIC', 'OAUTH2'" in message
+
+
 @pytest.mark.parametrize("content", ["", "- a\n- b\n", "just text", "7"])
 def test_a_file_that_holds_no_mapping_is_refused(tmp_path, content):
     file = tmp_path / "pack.yaml"
