@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from patra_ingest.errors import CompileError, UnknownName
 from patra_ingest.registry.code_book import CodeBook
 from patra_ingest.registry.history import get_provenance, rows_at
-from patra_ingest.registry.read import EndpointName, list_endpoints, read_declaration
+from patra_ingest.registry.read import EndpointName, list_endpoints, read_named
 from patra_ingest.registry.rows import KEYS, TABLES
 from patra_ingest.spec.compile import compile_spec
 from patra_ingest.spec.declaration import Declaration, Overrides
@@ -71,15 +71,13 @@ def _verdict(
     tx: Connection, name: EndpointName, at: datetime, codes: CodeBook, has_secret: HasSecret
 ) -> Verdict:
     try:
-        declaration = read_declaration(
-            tx, name.provenance, name.endpoint, name.operation, at, codes
-        )
+        declaration = read_named(tx, name, at, codes)
         available = at_hand(declaration, has_secret)
         compiled = compile_spec(declaration, Overrides(), available)
-        for named in declaration.credentials:  # what it unlocks must hold on every machine
-            compile_spec(declaration, Overrides(), frozenset({named.name}))
     except CompileError as error:
         return Verdict(name, problems=error.problems)
+    if unlocked := _unlocked_problems(declaration):
+        return Verdict(name, problems=tuple(unlocked))
     meant = _intended(declaration)
     warnings = compiled.spec.warnings
     return Verdict(
@@ -89,6 +87,17 @@ def _verdict(
         intended=tuple(text for text in warnings if is_intended(text, meant)),
         not_ready=tuple(find_missing(compiled.spec)),
     )
+
+
+def _unlocked_problems(declaration: Declaration) -> list[str]:
+    """Return what is wrong with what credentials unlock: it must hold on every machine."""
+    problems: dict[str, None] = {}
+    for named in declaration.credentials:
+        try:
+            compile_spec(declaration, Overrides(), frozenset({named.name}))
+        except CompileError as error:
+            problems.update(dict.fromkeys(error.problems))
+    return list(problems)
 
 
 def _intended(declaration: Declaration) -> tuple[Downgrade, ...]:

@@ -62,20 +62,25 @@ def _operations(said: Any) -> Any:
 
 
 def _cron(text: str) -> str:
-    """Require five fields, each with numbers that its part of a date can have."""
+    """Require five fields, each with numbers or names that its part of a date can have."""
     fields = text.split()
     if len(fields) != len(_CRON):
         raise ValueError("a cron expression has five fields: minute hour day month weekday")
-    for field, (lowest, highest) in zip(fields, _CRON, strict=True):
+    for field, (lowest, highest, names) in zip(fields, _CRON, strict=True):
+        known = f"\\d{{1,2}}|{names}" if names else "\\d{1,2}"
+        one = rf"(?:\*|(?:{known})(?:-(?:{known}))?)(?:/[1-9]\d?)?"
+        fits = re.fullmatch(rf"{one}(?:,{one})*", field, re.ASCII | re.IGNORECASE)
         numbers = [int(number) for number in re.findall(r"(?<![/\d])\d+", field)]
-        if not _CRON_FIELD.fullmatch(field) or any(not lowest <= n <= highest for n in numbers):
+        if not fits or any(not lowest <= number <= highest for number in numbers):
             raise ValueError(f"{field!r:.20} is no field of a cron expression")
     return text
 
 
-_CRON = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
-_ONE = r"(?:\*|\d{1,2}(?:-\d{1,2})?|[A-Za-z]{3}(?:-[A-Za-z]{3})?)(?:/\d{1,2})?"
-_CRON_FIELD = re.compile(rf"{_ONE}(?:,{_ONE})*")
+_MONTHS = "JAN|FEB|MAR|APR|MAY|JUN|JUL|AUG|SEP|OCT|NOV|DEC"
+_CRON = (
+    *((0, 59, ""), (0, 23, ""), (1, 31, ""), (1, 12, _MONTHS)),
+    (0, 7, "SUN|MON|TUE|WED|THU|FRI|SAT"),
+)
 
 
 def _schedules(said: Any) -> Any:

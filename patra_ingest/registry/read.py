@@ -48,6 +48,7 @@ class EndpointName:
     provenance: str
     endpoint: str
     operation: Operation
+    is_silent: bool = False  # it only serves other endpoints; nobody plans it
 
 
 def read_declaration(
@@ -59,11 +60,21 @@ def read_declaration(
     codes: CodeBook | None = None,
 ) -> Declaration:
     """Return the declaration valid at `at`; without `endpoint`, its first by name."""
-    source = get_provenance(tx, provenance, at)
+    return read_named(tx, EndpointName(provenance, endpoint or "", operation), at, codes)
+
+
+def read_named(
+    tx: Connection, name: EndpointName, at: datetime, codes: CodeBook | None
+) -> Declaration:
+    """Return the declaration of what was listed; a silent endpoint is asked for ids, as UPDATE."""
+    operation, endpoint = name.operation, name.endpoint or None
+    source = get_provenance(tx, name.provenance, at)
     rows = rows_at(tx, ENDPOINT, source["id"], at)
-    # An endpoint that only serves others is asked for ids, as an UPDATE is.
     silent = [row for row in rows if row["endpoint_name"] == endpoint and is_silent(row)]
-    chosen = silent[0] if silent else _get_endpoint(source, rows, endpoint, operation)
+    if name.is_silent and silent:
+        chosen = silent[0]
+    else:
+        chosen = _get_endpoint(source, rows, endpoint, operation)
     detail = _find_detail(rows, chosen, operation)
     names = [row["endpoint_name"] for row in (chosen, detail) if row is not None]
     dimensions = select_dimensions(tx, source["id"], names, operation, at)
@@ -164,7 +175,7 @@ def list_endpoints(
     rows = [dict(row) for row in found]
     return list(
         dict.fromkeys(
-            EndpointName(row["provenance_code"], row["endpoint_name"], each)
+            EndpointName(row["provenance_code"], row["endpoint_name"], each, is_silent(row))
             for row in rows
             for each in ((operation,) if operation else Operation)
             if serves(row, each) or (operation is None and each == _SILENT and is_silent(row))

@@ -21,6 +21,8 @@ from patra_ingest.spec.problems import Problem
 from patra_ingest.spec.words import Word
 
 _TAGS = {"str", "int", "[key]", "NUMBER", "VALUE", "PREFIX"} | {kind.value for kind in AuthType}
+_REFER = "refer to the secret, as env:NAME or file:PATH"
+_NO_VALUE = "see docs/sources.md for what may stand here"
 _REFERENCES = frozenset(
     {"secret", "username", "password", "client_id", "client_secret", "refresh_token"}
 )
@@ -103,9 +105,12 @@ def problem_of(detail: Mapping[str, Any], prefix: str, part: type[Word]) -> Prob
         return Problem(path, "is not a known key", remedy)
     message = str(detail["msg"]).removeprefix("Value error, ")
     if _may_be_secret(steps):
+        # Our own messages name the value they refuse; those of the models do not.
+        remedy = _NO_VALUE if detail["type"] == "value_error" else message
         referred = str(steps[-1]) in _REFERENCES
-        remedy = "refer to the secret, as env:NAME or file:PATH" if referred else message
-        return Problem(path, "does not fit", remedy)
+        return Problem(path, "does not fit", _REFER if referred else remedy)
+    if isinstance(detail.get("input"), Mapping | list | tuple):  # it may hold anything
+        return Problem(path, "does not fit", message)
     shown = repr(detail.get("input"))
     shown = shown if len(shown) <= 60 else shown[:57] + "…"
     return Problem(path, f"{shown} does not fit", message)

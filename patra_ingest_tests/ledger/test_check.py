@@ -122,7 +122,7 @@ def test_a_pack_with_nothing_but_a_detail_endpoint_can_be_applied(db):
     applied(db, pack)
     [verdict] = verdicts(db, pack)
 
-    assert verdict.name == EndpointName("example", "fetch", Operation.UPDATE)
+    assert verdict.name == EndpointName("example", "fetch", Operation.UPDATE, is_silent=True)
     assert verdict.problems == ()
     assert verdict.fingerprint
 

@@ -12,7 +12,7 @@ from patra_ingest.registry.apply import apply_pack
 from patra_ingest.registry.code_book import builtin_code_book
 from patra_ingest.registry.pack import parse_pack, read_pack
 from patra_ingest.registry.pack_file import read_pack_text
-from patra_ingest.registry.read import list_endpoints, read_declaration
+from patra_ingest.registry.read import list_endpoints, read_named
 from patra_ingest.registry.unpack import pack_text, read_source
 from patra_ingest.spec.compile import compile_spec
 from patra_ingest.spec.declaration import GROUPS, Declaration, Layer, Overrides
@@ -106,7 +106,7 @@ def compiled(db, pack, values):
     with trial(db) as tx:
         apply_pack(tx, pack, START)
         declared = {
-            name: read_declaration(tx, *vars(name).values(), NOON, builtin_code_book())
+            name: read_named(tx, name, NOON, builtin_code_book())
             for name in list_endpoints(tx, NOON)
         }
     return {name: compile_spec(found, Overrides(values)) for name, found in declared.items()}

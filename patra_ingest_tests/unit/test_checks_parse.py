@@ -26,7 +26,7 @@ NO_TIME = "is no length of time"
         (f"{WORKS}.paging.size_policy", "BIG", "", "'BIG' does not fit", "'OBEYED', 'FIXED'"),
         (f"{WORKS}.intended", ["NOPE"], ".0", "'NOPE' does not fit", "'NO_TOTAL'"),
         (f"{WORKS}.operations", ["PLAN"], ".PLAN", "'PLAN' does not fit", "Known: HARVEST"),
-        (f"{WORKS}.partitions", {"a": {"set": [1]}}, ".a.set", "[1] does not fit", "valid string"),
+        (f"{WORKS}.partitions", {"a": {"set": [1]}}, ".a.set", "does not fit", "valid string"),
         (f"{WORKS}.response.single", "one", "", "'one' does not fit", "a valid boolean"),
         (f"{WORKS}.response.asked", 7, "", "7 does not fit", "a valid string"),
         (f"{WORKS}.names", {"ofset": "o"}, ".ofset", "is not a known key", "did you mean offset?"),

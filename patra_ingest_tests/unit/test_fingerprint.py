@@ -19,7 +19,7 @@ from patra_ingest.registry.apply import apply_pack
 from patra_ingest.registry.code_book import builtin_code_book
 from patra_ingest.registry.pack import parse_pack
 from patra_ingest.registry.pack_file import read_pack_text
-from patra_ingest.registry.read import list_endpoints, read_declaration
+from patra_ingest.registry.read import list_endpoints, read_named
 from patra_ingest.spec.compile import compile_spec
 from patra_ingest.spec.declaration import Overrides
 from patra_ingest_tests.builders import NOON, a_pack, an_endpoint
@@ -98,7 +98,7 @@ def prints(tx, pack) -> Iterator[tuple[str, str]]:
     with tx.begin_nested() as trial:
         apply_pack(tx, pack, NOON)
         for name in list_endpoints(tx, NOON):
-            declared = read_declaration(tx, *vars(name).values(), NOON, CODES)
+            declared = read_named(tx, name, NOON, CODES)
             shown = f"{name.endpoint} {name.operation}"
             yield shown, compile_spec(declared, Overrides()).fingerprint
             if question and name.operation == codes.Operation.HARVEST:

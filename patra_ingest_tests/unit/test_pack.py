@@ -52,7 +52,7 @@ def test_the_packs_that_come_with_us_can_be_read(path):
             {"zzz": 1}, "zzz: is not a known key (known keys: auth,", id="nothing like it"
         ),
         pytest.param({"provenance": {"code": "x"}}, "provenance.name: ", id="missing"),
-        pytest.param({"endpoints": {}}, "endpoints: {} does not fit", id="none"),
+        pytest.param({"endpoints": {}}, "endpoints: does not fit", id="none"),
         pytest.param(
             {"provenance": {"code": "Big Name", "name": "n", "base_url": "u"}},
             "provenance.code: 'Big Name' does not fit (String should match pattern",
@@ -273,3 +273,25 @@ def test_a_pack_may_be_written_with_anchors(tmp_path):
     file.write_text(text)
 
     assert read_pack(file) == parsed()
+
+
+def test_the_refusal_of_a_whole_part_does_not_repeat_what_stands_in_it():
+    endpoint = {"request": {"query": {"api_key": "s3cr3t"}, "path": "/w"}, "response": {}}
+    message = refusal(endpoints={"works": {**endpoint, "schedule": {"UPDATE": "0 3 * * *"}}})
+
+    assert "schedule: UPDATE is not among the operations" in message
+    assert "s3cr3t" not in message
+
+
+@pytest.mark.parametrize(
+    "cron", ["*/0 * * * *", "0 0 * FOO *", "0 25 * * *", "0 3 * *", "٣ * * * *"]
+)
+def test_a_clock_that_cannot_be_is_refused(cron):
+    said = refusal(**with_endpoint(schedule={"HARVEST": cron}))
+
+    assert "cron expression" in said
+
+
+@pytest.mark.parametrize("cron", ["*/15 * * * *", "0 3 * * MON-FRI", "5,35 0-6/2 1 jan,jul *"])
+def test_a_clock_that_can_be_is_taken(cron):
+    assert parsed(**with_endpoint(schedule={"HARVEST": cron})).endpoints["works"].schedule

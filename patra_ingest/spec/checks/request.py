@@ -22,6 +22,7 @@ from patra_ingest.spec.subject import Subject
 from patra_ingest.spec.words import Redirects, duration_text
 
 _MAX_TIMEOUT = timedelta(seconds=120)
+_FIRST_NAME = re.compile(r"""\$\.?\[?['"]?([^.'"\[\]]+)""")
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?", re.ASCII)
 _SENT = ("query", "first", "next", "form")
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -67,7 +68,7 @@ def _address(subject: Subject, where: str, text: str) -> Iterator[Problem]:
 def paths_stay_on_their_host(subject: Subject) -> Iterator[Problem]:
     """A path is put behind the address: without a slash it would become a part of the host."""
     base, path = subject.shaped.request.base_url or "", subject.shaped.request.path or ""
-    if path and not path.startswith(("/", "http://", "https://")):
+    if path and not path.lower().startswith(("/", "http://", "https://")):
         yield Problem("request.path", f"{path!r:.60} does not begin with /", "write /works")
     if "?" in base or "#" in base:
         yield Problem("request.base_url", "holds more than an address", "move it to the request")
@@ -173,7 +174,7 @@ def selected_fields_hold_what_is_read(subject: Subject) -> Iterator[Problem]:
     if not sent:
         return
     where = "request.select" if select else "response.default_fields"
-    for key in ("id", "version", "updated_at"):
+    for key in ("id", "asked", "version", "updated_at"):
         for path in _paths(getattr(response, key)):
             yield from _selected(path, sent, f"response.{key}", where)
     for field in subject.shaped.endpoint.fields or ():
@@ -196,7 +197,8 @@ def _paths(said: str | tuple[str, ...] | None) -> tuple[str, ...]:
 
 
 def _selected(path: str, sent: frozenset[str], where: str, by: str) -> Iterator[Problem]:
-    first = path.removeprefix("$").lstrip(".").replace("[", ".").partition(".")[0].strip("'\"")
+    found = _FIRST_NAME.match(path)
+    first = found[1] if found else None
     if first and first not in sent:
         yield Problem(
             where, f"{path} is not among the fields that are sent", f"add {first} to {by}"

@@ -33,7 +33,9 @@ def paths_parse(subject: Subject) -> Iterator[Problem]:
             yield Problem(where, f"{path!r:.60} does not begin with $", f"write $.{path}"[:60])
     for where, value in _values(subject):
         try:
-            compile_value(paths_of(value))
+            expression = compile_value(paths_of(value))
+            if subject.shaped.response.format == BodyFormat.XML:
+                expression.find(_NO_XML)
         except ValueError as error:
             yield Problem(where, str(error), "correct the path or its functions")
 

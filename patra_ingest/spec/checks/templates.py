@@ -1,7 +1,7 @@
 """Templates: they parse, use only known names, and carry what must reach the source."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from patra_ingest.expr.safe_regex import safe_regex
 from patra_ingest.expr.template import compile_template
@@ -19,6 +19,7 @@ _NAMED = re.compile(_WINDOW + r"(date|isoSeconds|iso)\s*[|}]")
 _SECONDS = "yyyy-MM-dd HH:mm:ss"
 _SHOWN = {"date": "yyyy-MM-dd", "iso": _SECONDS, "isoSeconds": _SECONDS}
 _FORMATTED = re.compile(_WINDOW + r"""format(?:DateTime)?\(\s*['"]?([^'")]*)""")
+_ZONED = re.compile(r"""zone\(\s*['"]?([^'")]*)""")
 _PLACE = re.compile(r"\$\{[^}]*\}")
 _FOREIGN = ("params", "ids", "query", "asked", "page.token", "split")
 _POSITION = {
@@ -41,14 +42,15 @@ def templates_parse(subject: Subject) -> Iterator[Problem]:
             yield Problem(where, reason, f"known names: {', '.join(sorted(known))}")
 
 
-def _templates(subject: Subject) -> Iterator[tuple[str, str]]:
+def _templates(subject: Subject, clauses: bool = True) -> Iterator[tuple[str, str]]:
+    """Yield every template with its place; without `clauses` only those that stand alone."""
     request, http = subject.shaped.request, subject.shaped.http
     yield "request.path", request.path or ""
-    for part in ("query", "first", "next", "form"):
-        yield from _of_params(f"request.{part}", getattr(request, part))
-    yield from _of_params("request.headers", request.headers)
-    yield from _of_params("http.query", http.query)
-    yield from _of_params("http.headers", http.headers)
+    for part in _PARTS:
+        yield from _of_params(f"request.{part}", getattr(request, part), clauses)
+    yield from _of_params("request.headers", request.headers, clauses)
+    yield from _of_params("http.query", http.query, clauses)
+    yield from _of_params("http.headers", http.headers, clauses)
     for text in body_texts(request.body):
         yield "request.body", text
     for number, expectation in enumerate(subject.shaped.response.expect or ()):
@@ -56,17 +58,18 @@ def _templates(subject: Subject) -> Iterator[tuple[str, str]]:
             yield f"response.expect.{number}.equals", expectation.equals
     probe = subject.shaped.cap.probe
     if probe:
-        yield from _of_params("cap.probe.query", probe.query)
-        yield from _of_params("cap.probe.form", probe.form)
+        yield from _of_params("cap.probe.query", probe.query, clauses)
+        yield from _of_params("cap.probe.form", probe.form, clauses)
         yield from (("cap.probe.body", text) for text in body_texts(probe.body))
 
 
 def _of_params(
-    where: str, params: Mapping[str, str | Param | None] | None
+    where: str, params: Mapping[str, str | Param | None] | None, clauses: bool
 ) -> Iterator[tuple[str, str]]:
     for name, param in (params or {}).items():
-        for text in () if param is None else templates_of(param):
-            yield f"{where}.{name}", text
+        in_clauses = isinstance(param, Param) and param.clauses is not None
+        if param is not None and (clauses or not in_clauses):
+            yield from ((f"{where}.{name}", text) for text in templates_of(param))
 
 
 def patterns_parse(subject: Subject) -> Iterator[Problem]:
@@ -156,19 +159,23 @@ def utc_is_written_in_utc(subject: Subject) -> Iterator[Problem]:
         yield Problem("window.format", f"writes Z behind the clock of {zone}", "drop the Z")
     for where, text in _templates(subject):
         for pattern in _FORMATTED.findall(text):
-            if zone != "UTC" and "Z" in pattern and "zone(" not in text:
-                yield Problem(where, f"writes Z behind the clock of {zone}", "use |iso, or drop Z")
+            moved = _ZONED.findall(text)
+            shown = moved[-1] if moved else zone
+            if shown != "UTC" and "Z" in pattern:
+                yield Problem(where, f"writes Z behind the clock of {shown}", "use |iso, or drop Z")
 
 
 def what_may_be_null_stands_alone(subject: Subject) -> Iterator[Problem]:
     """Inside a longer text a null leaves a hole; a clause would be dropped whole."""
-    token = () if subject.shaped.paging.initial_token else ("page.token",)
-    nullable = ("query", "split", "asked.", "identity.contact", *token)
-    for where, text in _values(subject):
+    nullable = ["query", "split", "asked.", "identity.contact"]
+    nullable += [] if subject.shaped.paging.initial_token else ["page.token"]
+    for values in (subject.shaped.endpoint.partitions or {}).values():
+        nullable += [f"partition.{name}" for name, value in values.items() if value is None]
+    for where, text in _templates(subject, clauses=False):
         for place in _PLACE.findall(text):
             names = names_in(place)
             guarded = "?" in place or "default(" in place or "coalesce(" in place
-            if place != text.strip() and not guarded and any(n.startswith(nullable) for n in names):
+            if place != text.strip() and not guarded and _any_of(names, nullable):
                 yield Problem(
                     where,
                     f"{place} may be null inside a longer text",
@@ -176,18 +183,8 @@ def what_may_be_null_stands_alone(subject: Subject) -> Iterator[Problem]:
                 )
 
 
-def _values(subject: Subject) -> Iterator[tuple[str, str]]:
-    """Yield the templates that are no clauses: a null inside one of them cannot be dropped."""
-    clauses = {
-        text
-        for part in _PARTS
-        for param in (getattr(subject.shaped.request, part) or {}).values()
-        if isinstance(param, Param)
-        for text in param.clauses or ()
-    }
-    for where, text in _templates(subject):
-        if text not in clauses:
-            yield where, text
+def _any_of(names: Iterable[str], prefixes: Iterable[str]) -> bool:
+    return any(name.startswith(tuple(prefixes)) for name in names)
 
 
 def values_in_the_path_are_segments(subject: Subject) -> Iterator[Problem]:
