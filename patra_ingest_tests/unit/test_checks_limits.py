@@ -109,6 +109,18 @@ CASES = (
 )
 
 
+CASES += (
+    Case(
+        limits.quotas_are_told_apart,
+        "a request that costs more than a day has",
+        {"rate": {"cost": 5, "quotas": [{"limit": 4, "per": "1d"}]}},
+        "rate.quotas",
+        "one request costs 5, more than is allowed",
+        "raise limit",
+    ),
+)
+
+
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_problem_says_where_why_and_what_to_do(sqlite_template, case):
     assert_refused(sqlite_template, case)

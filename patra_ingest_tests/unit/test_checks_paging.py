@@ -210,6 +210,30 @@ CASES = (
 )
 
 
+MORE = (
+    Case(
+        paging.stop_rules_have_their_paths,
+        "an estimate that ends the walk",
+        {
+            "endpoints.works.paging.total": {"path": "$.n", "is_estimate": True},
+            "endpoints.works.paging.stop": ["TOTAL_REACHED", "EMPTY_PAGE"],
+        },
+        "endpoints.works.paging.stop",
+        "TOTAL_REACHED would end at an estimate",
+        "use EMPTY_PAGE",
+    ),
+    Case(
+        paging.the_position_stays_inside_the_cap,
+        "pages that end before the cap",
+        {"endpoints.works.paging.max_pages": 3, "endpoints.works.cap": {"max": 100}},
+        "endpoints.works.cap.max",
+        "10 × 3 pages end before the 100 results",
+        "use 30",
+    ),
+)
+CASES += MORE
+
+
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_problem_says_where_why_and_what_to_do(sqlite_template, case):
     assert_refused(sqlite_template, case)

@@ -199,6 +199,22 @@ CASES = (
 )
 
 
+CASES += (
+    Case(
+        templates.ids_reach_the_request,
+        "ids that are a list inside a text",
+        {
+            "endpoints.works.operations": ["UPDATE"],
+            "endpoints.works.request.query": {"q": "doi:${ids}"},
+        },
+        "endpoints.works.request.query.q",
+        "${ids} is a list inside a text",
+        "add |join(',') to it",
+        operation=UPDATE,
+    ),
+)
+
+
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_problem_says_where_why_and_what_to_do(sqlite_template, case):
     assert_refused(sqlite_template, case)

@@ -200,6 +200,18 @@ CASES = (
 )
 
 
+CASES += (
+    Case(
+        window.freshness_is_an_endpoint,
+        "an endpoint that asks itself how fresh it is",
+        {"endpoints.works.window.freshness": {"endpoint": "works", "path": "$.at"}},
+        "endpoints.works.window.freshness.endpoint",
+        "is this endpoint itself",
+        "name another one",
+    ),
+)
+
+
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_problem_says_where_why_and_what_to_do(sqlite_template, case):
     assert_refused(sqlite_template, case)

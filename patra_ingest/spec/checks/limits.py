@@ -71,6 +71,11 @@ def quotas_are_told_apart(subject: Subject) -> Iterator[Problem]:
     periods = [(quota.per, quota.scope) for quota in quotas]
     if len(set(periods)) < len(periods):
         yield Problem("rate.quotas", "two have the same period", "keep the smaller one")
+    cost = subject.shaped.rate.cost or 1
+    if any(quota.limit < cost for quota in quotas):
+        yield Problem(
+            "rate.quotas", f"one request costs {cost:g}, more than is allowed", "raise limit"
+        )
 
 
 CHECKS = (

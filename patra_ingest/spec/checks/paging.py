@@ -75,6 +75,8 @@ def stop_rules_have_their_paths(subject: Subject) -> Iterator[Problem]:
     stop = paging.stop or ()
     if StopRule.TOTAL_REACHED in stop and not paging.total:
         yield Problem("paging.total", "TOTAL_REACHED needs it", "say where the total is")
+    if StopRule.TOTAL_REACHED in stop and paging.total and paging.total.is_estimate:
+        yield Problem("paging.stop", "TOTAL_REACHED would end at an estimate", "use EMPTY_PAGE")
     if StopRule.NO_MORE in stop and not paging.has_more:
         yield Problem("paging.has_more", "NO_MORE needs it", "say where the flag is")
 
@@ -129,11 +131,18 @@ def the_position_stays_inside_the_cap(subject: Subject) -> Iterator[Problem]:
         return
     pages = 1 if paging.type == PagingType.NONE else paging.max_pages
     reach = (paging.page_size or 0) * (pages or 0)
+    where = "paging.page_size" if paging.type == PagingType.NONE else "paging.max_pages"
     if pages and reach > cap:
         yield Problem(
-            "paging.page_size" if paging.type == PagingType.NONE else "paging.max_pages",
+            where,
             f"{paging.page_size} × {pages} pages go beyond the {cap} results that are served",
             f"stay within {cap}",
+        )
+    if pages and reach < cap:
+        yield Problem(
+            "cap.max",
+            f"{paging.page_size} × {pages} pages end before the {cap} results of a slice",
+            f"use {reach}, so that a larger slice is cut, or let the pages reach it",
         )
 
 

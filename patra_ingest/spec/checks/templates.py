@@ -213,6 +213,11 @@ def ids_reach_the_request(subject: Subject) -> Iterator[Problem]:
     """An endpoint that is asked for ids sends them; another one has none."""
     names = {name for name, text in placed_params(subject.shaped) if "${ids" in str(text)}
     sends = bool(names) or subject.uses("ids")
+    for where, text in _templates(subject):
+        for place in _PLACE.findall(text):
+            several = "ids" in names_in(place) and "join(" not in place.replace(" ", "")
+            if several and (where == "request.path" or place != text.strip()):
+                yield Problem(where, f"{place} is a list inside a text", "add |join(',') to it")
     if subject.by_ids and not sends:
         yield Problem("request.query", "never uses ${ids}", "name them in batching.ids_param")
     if subject.by_ids and subject.uses("window"):

@@ -146,6 +146,8 @@ def freshness_is_an_endpoint(subject: Subject) -> Iterator[Problem]:
             f"there is no endpoint {freshness.endpoint}",
             f"endpoints: {', '.join(subject.declaration.endpoints)}",
         )
+    if freshness and freshness.endpoint == subject.declaration.endpoint:
+        yield Problem("window.freshness.endpoint", "is this endpoint itself", "name another one")
 
 
 CHECKS = (
