@@ -3,11 +3,6 @@
 Nothing heavy is imported until a command needs it, and Dagster only by the process `demo` starts.
 """
 
-import gc
-
-# Importing makes many objects and no garbage: looking for some takes a tenth of the start-up.
-gc.set_threshold(50_000, 20, 20)
-
-from patra_ingest.cli.app import main  # noqa: E402 - after the line above, which is for it
+from patra_ingest.cli.app import main
 
 __all__ = ["main"]
