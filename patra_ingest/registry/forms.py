@@ -49,13 +49,13 @@ def pack_form(pack: Any) -> dict[str, Any]:
 
 _ORDER = (
     *("provenance", "auth", "http", "rate", "retry", "batching", "paging", "window"),
-    *("operations", "expressions"),
+    *("planning", "operations", "expressions"),
 )
 # As a person explains an endpoint: what it is, what is asked, how it pages, what comes back.
 _ENDPOINT_ORDER = (
     *("usage", "operations", "request", "names", "paging", "window", "cap", "partitions"),
     *("response", "changed", "fields", "errors", "detail", "batching", "auth", "http", "rate"),
-    *("retry", "query", "schedule", "intended"),
+    *("retry", "planning", "query", "schedule", "intended"),
 )
 _DEFAULT_OPERATIONS: dict[str, Any] = {"HARVEST": {}, "BACKFILL": {}}
 

@@ -167,6 +167,19 @@ BATCHING = Layout(
     lambda values: {"detail_fetch_batch_size": values.get("ids_per_request")},
 )
 
+PLANNING = Layout(
+    "reg_prov_plan_cfg",
+    (
+        plain("strategy", "slice_strategy_code"),
+        plain("records_per_slice", "records_per_slice"),
+        number("records_per_day", "records_per_day"),
+        plain("max_queued", "max_queued_tasks"),
+        plain("priority", "priority"),
+        tree("courtesy", "courtesy"),
+    ),
+    "extra",
+)
+
 # The dimensions of a source, in the order a person reads a pack.
 DIMENSIONS: Mapping[str, Layout] = {
     "http": HTTP,
@@ -175,4 +188,5 @@ DIMENSIONS: Mapping[str, Layout] = {
     "batching": BATCHING,
     "retry": RETRY,
     "rate": RATE,
+    "planning": PLANNING,
 }

@@ -20,6 +20,7 @@ from patra_ingest.registry.code_book import CodeBook, builtin_code_book
 from patra_ingest.registry.pack_file import PackText, read_pack_file
 from patra_ingest.spec import parts, policies
 from patra_ingest.spec.places import ErrorRule, FieldSpec
+from patra_ingest.spec.planning import PlanningPart
 from patra_ingest.spec.problems import Problem
 from patra_ingest.spec.secrets import (
     find_secrets_in_cap,
@@ -126,7 +127,6 @@ class SchedulePart(Word):
 
     cron: Annotated[str, AfterValidator(_cron)] = Field(description="Five fields, UTC.")
     enabled: bool = True
-    courtesy: dict[str, Text] | None = Field(None, description="Hours the source asks us to keep.")
 
 
 class Dimensions(Word):
@@ -138,6 +138,7 @@ class Dimensions(Word):
     batching: policies.BatchingPart | None = None
     retry: policies.RetryPart | None = None
     rate: policies.RatePart | None = None
+    planning: PlanningPart | None = None
 
 
 class OperationPart(Dimensions):

@@ -6,7 +6,7 @@ from typing import Any
 
 from patra_ingest.model.codes import Operation, Scope
 from patra_ingest.registry import books, credentials
-from patra_ingest.registry.codecs import Columns, as_json
+from patra_ingest.registry.codecs import Columns
 from patra_ingest.registry.endpoints import endpoint_columns, operation_request
 from patra_ingest.registry.forms import json_form
 from patra_ingest.registry.layouts import DIMENSIONS
@@ -113,5 +113,5 @@ def schedule_columns(part: SchedulePart) -> Columns:
     return {
         "cron": part.cron,
         "is_enabled": int(part.enabled),
-        "courtesy": None if part.courtesy is None else as_json(part.courtesy),
+        "courtesy": None,  # said in `planning` since, and of the source, not of a schedule
     }

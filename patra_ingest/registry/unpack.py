@@ -8,7 +8,6 @@ import yaml
 from sqlalchemy import Connection, text
 
 from patra_ingest.errors import UnknownName
-from patra_ingest.ledger.db import read_json
 from patra_ingest.registry import books, credentials
 from patra_ingest.registry.codecs import Row
 from patra_ingest.registry.endpoints import endpoint_form, request_form
@@ -153,6 +152,4 @@ def _home(form: dict[str, Any], row: Row) -> dict[str, Any]:
 
 
 def _cron(row: Row) -> dict[str, Any]:
-    form: dict[str, Any] = {"cron": row["cron"], "enabled": bool(row["is_enabled"])}
-    courtesy = read_json(row["courtesy"])
-    return {**form, "courtesy": courtesy} if courtesy is not None else form
+    return {"cron": row["cron"], "enabled": bool(row["is_enabled"])}

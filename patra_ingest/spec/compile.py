@@ -157,6 +157,7 @@ def _freeze(
         "paging": frozen_paging(shaped.paging),
         "window": frozen_window(shaped.window),
         "cap": said(shaped.cap),
+        "planning": said(shaped.planning),
         "partitions": shaped.endpoint.partitions or {},
         "detail": _frozen_detail(subject, available),
         "reconcile": _reconciled(subject) if subject.by_ids else None,

@@ -11,6 +11,7 @@ from typing import Any
 from patra_ingest.expr.query_rules import QueryBook
 from patra_ingest.model.codes import Operation
 from patra_ingest.spec import parts, policies
+from patra_ingest.spec.planning import PlanningPart
 from patra_ingest.spec.policies import Credential
 from patra_ingest.spec.problems import Problem
 from patra_ingest.spec.words import Word
@@ -30,6 +31,7 @@ PARTS: Mapping[str, type[Word]] = {
     "batching": policies.BatchingPart,
     "retry": policies.RetryPart,
     "rate": policies.RatePart,
+    "planning": PlanningPart,
 }
 GROUPS = tuple(PARTS)
 

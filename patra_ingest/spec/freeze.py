@@ -5,7 +5,6 @@ ValidationError, which the compiler reports like any other problem.
 """
 
 from collections.abc import Mapping
-from datetime import timedelta
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -78,13 +77,11 @@ def frozen_window(window: WindowPart) -> dict[str, Any]:
     """Return the window with its grain as a length of time."""
     values = said(window)
     grain = UNITS[values["granularity"]]
-    for gone in ("publication_delay", "lookback"):
-        values.pop(gone, None)
+    values.pop("publication_delay", None)
     initial = values.get("initial_from")
     return {
         **values,
         "granularity": grain,
-        "overlap": max(values["overlap"], window.lookback or timedelta(0)),
         "min_span": max(values.get("min_span", grain), grain),
         "initial_from": None if initial is None else parse_instant(initial),
     }

@@ -1,39 +1,50 @@
 """The localized spec: what a spec asks for one slice, with the slice's bounds filled in."""
 
+from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from patra_ingest.expr.functions import Bound
+from patra_ingest.model import keys
 from patra_ingest.model.codes import UpperBound
 from patra_ingest.model.window import Window, shift
 from patra_ingest.spec.compile import expr_proto
-from patra_ingest.spec.snapshot import DetailSpec, SpecSnapshot, WindowSpec
+from patra_ingest.spec.snapshot import SpecSnapshot, WindowSpec
+
+_BOUNDARY = ("dimension", "bounds", "split", "partition")
 
 
-def localize(spec: SpecSnapshot, slice_spec: dict[str, Any]) -> dict[str, Any]:
-    """Return everything that shapes this slice's requests and the reading of their answers."""
-    return {
-        "proto": expr_proto(spec),
-        "bounds": slice_spec["bounds"],
-        "overlapSeconds": spec.window.overlap.total_seconds(),
+def reading_of(spec: SpecSnapshot) -> dict[str, str]:
+    """Return the hashes of everything but the bounds that shapes a slice's requests and records.
+
+    The plan keeps the spec itself; a hash of it in every slice proves that both belong together.
+    """
+    asked: dict[str, Any] = {
         "paging": spec.paging.model_dump(mode="json"),
         "response": spec.response.model_dump(mode="json"),
         "fields": [field.model_dump(mode="json") for field in spec.fields],
-        "detail": None if spec.detail is None else _second_phase(spec.detail),
     }
+    if spec.detail is not None:
+        detail = spec.detail.model_dump(mode="json")
+        asked["detail"] = {k: detail[k] for k in ("endpoint", "request", "response", "fields")}
+    return {"proto": keys.expr_proto_hash(expr_proto(spec)), "reading": keys.digest(asked)}
 
 
-def _second_phase(detail: DetailSpec) -> dict[str, Any]:
-    asked = detail.model_dump(mode="json")
-    return {key: asked[key] for key in ("endpoint", "request", "response", "fields")}
+def localize(reading: Mapping[str, str], slice_spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a slice asks: its plan's question with its own bounds filled in."""
+    return {**reading, **{key: slice_spec[key] for key in _BOUNDARY if key in slice_spec}}
 
 
-def query_window(spec: WindowSpec, window: Window) -> Window:
-    """Return the window to ask for: the overlap widens the question, never the slice."""
-    return Window(shift(window.start, -spec.overlap, ZoneInfo(spec.zone)), window.end)
+def query_window(spec: WindowSpec, window: Window, lookback: timedelta = timedelta(0)) -> Window:
+    """Return the window to ask for: overlap and lookback widen the question, never the slice."""
+    back = max(spec.overlap, lookback)
+    return Window(shift(window.start, -back, ZoneInfo(spec.zone)), window.end)
 
 
-def window_variables(spec: WindowSpec, window: Window) -> dict[str, Bound]:
+def window_variables(
+    spec: WindowSpec, window: Window, lookback: timedelta = timedelta(0)
+) -> dict[str, Bound]:
     """Return `window.from`, `window.to` and `window.last` for the request templates.
 
     They show the clock of the source's own zone. `window.last` is the last instant the source's
@@ -41,7 +52,7 @@ def window_variables(spec: WindowSpec, window: Window) -> dict[str, Bound]:
     it; a slice then never reaches into the next one. One that counts its lower bound out is asked
     from the grain before.
     """
-    asked = query_window(spec, window)
+    asked = query_window(spec, window, lookback)
     zone = ZoneInfo(spec.zone)
     first = asked.start
     if spec.lower_bound == "EXCLUSIVE":

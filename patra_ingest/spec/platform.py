@@ -83,6 +83,15 @@ PLATFORM: Mapping[str, Mapping[str, Any]] = {
         "statuses": (408, 425, 429, 500, 502, 503, 504),
         "network_errors": True,
     },
+    "planning": {
+        "pages_per_slice": 200,
+        "ids_per_slice": 200,
+        "refresh_days": 30,
+        "max_queued": 50,
+        "quota_margin": 0.1,
+        "update_share": 0.8,
+        "backfill_share": 0.6,
+    },
     "rate": {"per_second": 1.0, "burst": 1, "cost": 1.0, "park_after": timedelta(minutes=10)},
 }
 

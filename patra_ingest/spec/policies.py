@@ -27,6 +27,7 @@ from patra_ingest.spec.words import (
     SecretRef,
     Text,
     Word,
+    Zone,
     coded,
 )
 
@@ -140,6 +141,7 @@ class Quota(Word):
     limit: Annotated[float, Field(strict=True, gt=0)]
     per: Period
     kind: QuotaKind = QuotaKind.FIXED
+    zone: Zone = Field("UTC", description="Whose midnight begins a day.")
     scope: RateScope = RateScope.IP
 
 

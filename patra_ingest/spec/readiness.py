@@ -6,11 +6,11 @@ promise that is not kept, so the planner refuses and says what is missing.
 
 from collections.abc import Iterator
 
-from patra_ingest.model.codes import Operation, UpperBound, WatermarkSource
+from patra_ingest.model.codes import SliceStrategy, UpperBound, WatermarkSource
 from patra_ingest.spec.paging import OffsetPaging, TokenPaging
 from patra_ingest.spec.platform import PLATFORM
 from patra_ingest.spec.snapshot import SpecSnapshot
-from patra_ingest.spec.words import BodyFormat, SizePolicy, Step, StopRule
+from patra_ingest.spec.words import BodyFormat, Meaning, SizePolicy, Step, StopRule
 
 # What still works as the platform does it, whatever a pack says.
 _DEFAULTS = {
@@ -19,7 +19,7 @@ _DEFAULTS = {
         *("compression", "max_body_mb", "idempotency_header"),
     ),
     "retry": ("backoff", "network_errors", "breaker", "give_up"),
-    "rate": ("headers", "min_interval", "cost_path", "park_after", "quotas", "also"),
+    "rate": ("headers", "min_interval", "cost_path", "park_after", "also"),
 }
 
 
@@ -83,19 +83,18 @@ def _response(spec: SpecSnapshot) -> Iterator[str]:
 
 
 def _window(spec: SpecSnapshot) -> Iterator[str]:
-    if spec.operation != Operation.HARVEST:
-        yield f"operation {spec.operation}"
+    if spec.reconcile is not None:
+        yield f"operation {spec.operation} by ids"
+    if spec.planning.strategy is SliceStrategy.PAGE_RANGE or spec.window.meaning is Meaning.NONE:
+        yield "slices by pages"
     if spec.window.watermark_source != WatermarkSource.WINDOW_END:
         yield f"window.watermark_source {spec.window.watermark_source}"
     if spec.window.upper_bound == UpperBound.OPEN:
         yield "window.upper_bound OPEN"
-    for key in ("freshness", "align"):
-        if getattr(spec.window, key):
-            yield f"window.{key}"
-    if spec.cap.max:
-        yield "cap"
-    if spec.partitions:
-        yield "partitions"
+    if spec.window.freshness:
+        yield "window.freshness"
+    if spec.cap.probe:
+        yield "cap.probe"
 
 
 def _policies(spec: SpecSnapshot) -> Iterator[str]:

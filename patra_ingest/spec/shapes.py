@@ -16,6 +16,7 @@ from patra_ingest.model.secrets import is_secret_name
 from patra_ingest.spec import parts, policies
 from patra_ingest.spec.declaration import PARTS
 from patra_ingest.spec.merge import Merged
+from patra_ingest.spec.planning import PlanningPart
 from patra_ingest.spec.platform import safety_lag, stop_rules
 from patra_ingest.spec.problems import Problem
 from patra_ingest.spec.words import Word
@@ -46,6 +47,7 @@ class Shaped:
     batching: policies.BatchingPart
     retry: policies.RetryPart
     rate: policies.RatePart
+    planning: PlanningPart
 
 
 def shape(merged: Merged) -> Shaped | list[Problem]:

@@ -33,6 +33,7 @@ from patra_ingest.spec.places import (
     Param,
     When,
 )
+from patra_ingest.spec.planning import PlanningSpec
 from patra_ingest.spec.policies import Breaker, Credential, Quota, RateHeaders, SharedLimit
 from patra_ingest.spec.splits import Split
 from patra_ingest.spec.words import (
@@ -111,6 +112,7 @@ class WindowSpec(Word):
     freshness: Freshness | None = None
     safety_lag: Duration
     overlap: Duration = timedelta(0)
+    lookback: Duration = timedelta(0)
     max_span: Duration
     min_span: Duration
     mode: WindowMode
@@ -251,6 +253,7 @@ class SpecSnapshot(CallSpec):
     paging: Annotated[Paging, Field(discriminator="type")]
     window: WindowSpec
     cap: CapSpec = CapSpec()
+    planning: PlanningSpec = PlanningSpec()
     partitions: dict[str, dict[str, str | None]] = Field({})
     detail: DetailSpec | None = None
     reconcile: ReconcileSpec | None = None  # of a spec that asks for ids itself

@@ -72,6 +72,7 @@ CHANGES = {
     "rate": {"key": "example", "per_second": 7},
     "retry": {"max_attempts": 7},
     "batching": {"ids_per_request": 7},
+    "planning": {"records_per_slice": 7},
     "auth": {"credentials": {"key": {"type": "BEARER", "secret": "env:OTHER_KEY"}}},
     "endpoints": {"works": CHANGED_WORKS, "tokens": by_token()},
     "expressions": a_book(template="t7:{{v}}", param="q7", min_length=7),

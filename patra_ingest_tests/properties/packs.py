@@ -16,7 +16,7 @@ from patra_ingest.errors import PackError
 from patra_ingest.expr import query_rules
 from patra_ingest.registry import pack as packs
 from patra_ingest.registry.pack_file import PackText
-from patra_ingest.spec import parts, places, policies, splits, words
+from patra_ingest.spec import parts, places, planning, policies, splits, words
 from patra_ingest_tests.builders import an_endpoint, by_token, pack_text
 
 Strategy = st.SearchStrategy[Any]
@@ -132,6 +132,7 @@ SPECIAL: list[tuple[Any, Strategy]] = [
     ),
     (packs.Operation, st.sampled_from(["HARVEST", "BACKFILL", "UPDATE"])),
     (words.Zone, st.sampled_from(["UTC", "Asia/Tokyo", "America/New_York"])),
+    (planning.Clock, st.sampled_from(["21:00-05:00", "00:00-06:30", "08:15-23:59"])),
     (words.Name, st.sampled_from(["works", "a", "0", "x.y-z_1"])),
     (words.RateKey, st.sampled_from(["shared", "a:b", "0"])),
     (words.Text, texts | st.integers(0, 99)),
@@ -230,8 +231,7 @@ def credentials() -> Strategy:
 
 def endpoints() -> Strategy:
     operation = value_of(packs.Operation)
-    courtesy = st.dictionaries(names, texts, max_size=2)
-    cron = said({"cron": st.just("*/5 3 * * 1-5")}, enabled=st.booleans(), courtesy=courtesy)
+    cron = said({"cron": st.just("*/5 3 * * 1-5")}, enabled=st.booleans())
     field = texts | said({"path": texts}, required=st.booleans())
     return spelled(
         packs.EndpointPart,
@@ -279,6 +279,7 @@ def a_full_pack(**differences: Any) -> packs.Pack:
     parts = {
         **pack_text(works=works, tokens=by_token()),
         "batching": {"ids_per_request": 50},
+        "planning": {"records_per_slice": 1000},
         "auth": {"credentials": {"key": key}},
         "expressions": a_book(),
     }

@@ -173,7 +173,7 @@ def text_changes(value):
 
 
 def path_changes(value):
-    yield value.replace("[0]", "[1]")
+    yield from (value.replace("[0]", "[1]"), value.replace(":00-", ":30-"))
     yield re.sub(r"^(\$[^|]*)", r"\1.x", value)
     yield from (f"{value}|trim", value.replace("}", "|lower}"))
     yield value.partition("|")[0]

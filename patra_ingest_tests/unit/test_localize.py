@@ -6,11 +6,12 @@ import pytest
 
 from patra_ingest.expr.template import compile_template
 from patra_ingest.model import keys
+from patra_ingest.model.bounds import Bounds, IdSet, PageRange, SplitPart, read_bounds
 from patra_ingest.model.codes import Operation
 from patra_ingest.model.window import Window, parse_instant
-from patra_ingest.planner.derivation import new_slice
-from patra_ingest.spec.localize import localize, query_window, window_variables
-from patra_ingest.spec.slice_spec import time_slice, window_of
+from patra_ingest.planner.derivation import Derivation
+from patra_ingest.spec.localize import localize, query_window, reading_of, window_variables
+from patra_ingest.spec.slice_spec import lookback_of, slice_spec
 from patra_ingest_tests.builders import a_spec, day, days
 
 DAYS = days(3, 5)
@@ -79,19 +80,48 @@ def test_the_last_moment_is_never_before_the_first():
     assert window_variables(short, hour)["last"].at == day(3)
 
 
-def test_the_overlap_widens_the_question_and_not_the_slice():
-    spec = a_spec(window={"overlap": "1d"})
-
-    assert query_window(spec.window, DAYS) == days(2, 5)
-    assert new_slice(spec, Operation.HARVEST, 0, DAYS).window == DAYS
+def a_slice(spec=None, no=0, **more):
+    return Derivation(spec or a_spec()).slice(no, Bounds(DAYS), **more)
 
 
-def test_a_slice_spec_leads_back_to_its_window():
-    assert window_of(time_slice(a_spec(), DAYS, 3)) == DAYS
+@pytest.mark.parametrize(
+    ("overlap", "lookback", "asked"),
+    [
+        pytest.param("1d", 0 * DAY, days(2, 5), id="overlap alone"),
+        pytest.param("0s", 2 * DAY, days(1, 5), id="lookback alone"),
+        pytest.param("1d", 2 * DAY, days(1, 5), id="the longer one is the lookback"),
+        pytest.param("2d", 1 * DAY, days(1, 5), id="the longer one is the overlap"),
+    ],
+)
+def test_overlap_and_lookback_widen_the_question_and_not_the_slice(overlap, lookback, asked):
+    spec = a_spec(window={"overlap": overlap})
+    found = a_slice(spec, lookback=lookback)
+
+    assert query_window(spec.window, DAYS, lookback) == asked
+    assert window_variables(spec.window, DAYS, lookback)["from"].at == asked.start
+    assert found.window == DAYS
+    assert lookback_of(found.spec) == lookback
+    assert found.expr_hash == a_slice().expr_hash
+    assert found.signature == a_slice().signature
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        Bounds(DAYS),
+        Bounds(DAYS, partition="bio", splits=(SplitPart(0, 1, 99), SplitPart(1, value="a"))),
+        Bounds(pages=PageRange(1, 201)),
+        Bounds(pages=PageRange(201)),
+        Bounds(ids=IdSet("works", ("a", "b"))),
+        Bounds(ids=IdSet("works", ("a", "b"), bucket=3)),
+    ],
+)
+def test_a_slice_spec_leads_back_to_its_bounds(bounds):
+    assert read_bounds(slice_spec(a_spec(), bounds, priority=5)) == bounds
 
 
 def hash_of(spec, window=DAYS):
-    return keys.expr_hash(localize(spec, time_slice(spec, window, 3)))
+    return keys.expr_hash(localize(reading_of(spec), slice_spec(spec, Bounds(window), 5)))
 
 
 @pytest.mark.parametrize(
@@ -100,7 +130,6 @@ def hash_of(spec, window=DAYS):
         {"paging": {"page_size": 51}},
         {"response": {"items": "$.other"}},
         {"endpoint": {"fields": []}},
-        {"window": {"overlap": "1m"}},
         {"request": {"path": "/other"}},
     ],
     ids=lambda groups: next(iter(groups)),
@@ -115,8 +144,6 @@ def test_another_window_another_hash_another_speed_the_same():
 
 
 def test_the_same_slice_has_the_same_signature_in_every_plan():
-    first = new_slice(a_spec(), Operation.HARVEST, 0, DAYS)
-    again = new_slice(a_spec(), Operation.HARVEST, 7, DAYS)
-    other = new_slice(a_spec(), Operation.UPDATE, 0, DAYS)
+    update = a_spec().model_copy(update={"operation": Operation.UPDATE})
 
-    assert first.signature == again.signature != other.signature
+    assert a_slice(no=0).signature == a_slice(no=7).signature != a_slice(update).signature

@@ -12,6 +12,7 @@ from patra_ingest.spec.checks import (
     detail,
     limits,
     paging,
+    planning,
     query,
     request,
     response,
@@ -33,6 +34,7 @@ CHECKS: tuple[Check, ...] = (
     *detail.CHECKS,
     *auth.CHECKS,
     *limits.CHECKS,
+    *planning.CHECKS,
     *query.CHECKS,
 )
 
