@@ -27,8 +27,8 @@ from patra_ingest.model.lineage import BatchId, RunId
 from patra_ingest.model.window import Window, duration_iso, instant_iso
 
 GLOBAL_NAMESPACE = "0" * 64
-# What a slice may spend and what was estimated do not change which slice it is.
-_NOT_IN_SIGNATURE = frozenset({"telemetry", "budget"})
+# What a slice may spend, what was estimated and how far it looks back do not change which it is.
+_NOT_IN_SIGNATURE = frozenset({"telemetry", "budget", "widened"})
 _PLAN_KEY_CHARS = 256
 _MAX_EXPONENT = 400  # beyond every float; keeps a typo like 1e999999999 from filling the memory
 
@@ -224,16 +224,24 @@ def _compact(instant: datetime) -> str:
 
 
 def namespace_key(
-    scope: NamespaceScope, expr_proto_hash: str | None = None, campaign: str | None = None
+    scope: NamespaceScope,
+    expr_proto_hash: str | None = None,
+    campaign: str | None = None,
+    partition: str | None = None,
 ) -> str:
-    """Return the namespace of a cursor: everyone's, one question's, or one campaign's."""
+    """Return the namespace of a cursor: everyone's, one question's, or one campaign's.
+
+    Every partition of a source has a namespace of its own.
+    """
     match scope:
         case NamespaceScope.GLOBAL:
             return GLOBAL_NAMESPACE
         case NamespaceScope.EXPR if expr_proto_hash:
-            return expr_proto_hash
+            if partition is None:
+                return expr_proto_hash
+            return _key("partition", expr=expr_proto_hash, partition=partition)
         case NamespaceScope.CUSTOM if campaign:
-            return _key("campaign", campaign=campaign)
+            return _key("campaign", campaign=campaign, partition=partition)
     missing = "expr_proto_hash" if scope == NamespaceScope.EXPR else "campaign"
     raise ValueError(f"a namespace of scope {scope} needs its {missing}")
 

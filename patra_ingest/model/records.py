@@ -43,6 +43,7 @@ class Known:
     source_updated_at: datetime | None
     content_hash: str
     is_deleted: bool
+    made_by: str | None = None  # the fingerprint of the spec that mapped it
 
 
 @dataclass(frozen=True)

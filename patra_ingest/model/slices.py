@@ -13,7 +13,7 @@ class NewSlice:
     """Everything a slice row is made of."""
 
     no: int
-    window: Window
+    window: Window | None  # None when it is not cut by time
     signature: str
     spec: dict[str, Any]
     expr_hash: str
@@ -22,8 +22,11 @@ class NewSlice:
 
 @dataclass(frozen=True)
 class CoveredWindow:
-    """A window some slice of the namespace stands for, and how far that slice is."""
+    """A window some slice of the namespace stands for, and how far that slice is.
 
-    slice_id: SliceId
+    `slice_id` is None for the part of a plan that is claimed but not cut into slices yet.
+    """
+
+    slice_id: SliceId | None
     window: Window
     status: SliceStatus

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
+from patra_ingest.model.registry_codes import CalendarAlign
+
 _DAY = timedelta(days=1)
 _NOTHING = timedelta(0)
 _FIRST_YEAR = 1000  # MySQL's DATETIME; also refuses 0001-01-01, which some APIs send for "unknown"
@@ -136,6 +138,16 @@ def floor_to(instant: datetime, granularity: timedelta, zone: ZoneInfo) -> datet
     if granularity >= _DAY:
         return midnight
     return midnight + (instant - midnight) // granularity * granularity
+
+
+def floor_calendar(instant: datetime, align: CalendarAlign, zone: ZoneInfo) -> datetime:
+    """Return the beginning of the hour, day, week (Monday) or month around `instant` in `zone`."""
+    if align is CalendarAlign.HOUR:
+        return floor_to(instant, timedelta(hours=1), zone)
+    day = floor_to(instant, _DAY, zone)
+    local = day.astimezone(zone)
+    back = {CalendarAlign.WEEK: local.weekday(), CalendarAlign.MONTH: local.day - 1}.get(align, 0)
+    return _midnight(local.toordinal() - back, zone)
 
 
 def ceil_to(instant: datetime, granularity: timedelta, zone: ZoneInfo) -> datetime:
