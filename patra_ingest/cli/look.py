@@ -1,13 +1,6 @@
-"""`patra status`, `patra hold`, `patra resume`: how things stand, and who must wait."""
-
-import getpass
-from typing import Annotated
-
-import typer
+"""`patra status`: how things stand."""
 
 from patra_ingest.cli.show import Json, print_json, print_table, say
-
-Place = Annotated[str, typer.Argument(help="SOURCE or SOURCE/ENDPOINT.")]
 
 
 def status(as_json: Json = False) -> None:
@@ -41,40 +34,6 @@ def status(as_json: Json = False) -> None:
             state.held or "",
         )
     print_table(table)
-
-
-def hold(
-    place: Place,
-    reason: Annotated[str, typer.Option(help="Why, for whoever resumes it.")] = "",
-) -> None:
-    """Stop a source or an endpoint: nothing of it is leased until it is resumed."""
-    from patra_ingest.errors import UnknownName
-    from patra_ingest.ledger.holds import place_hold
-    from patra_ingest.registry.read import list_endpoints
-    from patra_ingest.wiring import open_reader
-
-    source, _, endpoint = place.lower().partition("/")
-    with open_reader() as live, live.db.write() as tx:
-        known = list_endpoints(tx, live.clock.now())
-        if not any(n.provenance == source and endpoint in ("", n.endpoint) for n in known):
-            names = dict.fromkeys(f"{n.provenance}/{n.endpoint}" for n in known)
-            listed = ", ".join(names) or "none yet"
-            raise UnknownName(f"There is nothing called {place!r} to hold.", f"Known: {listed}.")
-        said = reason or "held by a person"
-        by = getpass.getuser()
-        place_hold(tx, source, endpoint or None, "OPERATOR", said, by, live.db.now(tx))
-    say(f"{place} is held. `patra resume {place}` lets it go on.")
-
-
-def resume(place: Place) -> None:
-    """Let a held source or endpoint go on."""
-    from patra_ingest.ledger.holds import resume as lift
-    from patra_ingest.wiring import open_reader
-
-    source, _, endpoint = place.lower().partition("/")
-    with open_reader() as live, live.db.write() as tx:
-        lifted = lift(tx, source, endpoint or None, getpass.getuser(), live.db.now(tx))
-    say(f"{place}: {lifted} holds lifted." if lifted else f"{place} was not held.")
 
 
 def _duration(seconds: float) -> str:
