@@ -2,7 +2,7 @@
 
 import dagster as dg
 
-from patra_ingest.defs import execution, planning
+from patra_ingest.defs import execution, planning, upkeep
 from patra_ingest.defs.assets import builtin_assets
 from patra_ingest.defs.resources import (
     CursorResource,
@@ -15,9 +15,9 @@ ledger = LedgerResource()
 
 defs = dg.Definitions(
     assets=builtin_assets(),
-    jobs=[execution.ingest_job, planning.plan_job, execution.execute_job],
+    jobs=[execution.ingest_job, planning.plan_job, execution.execute_job, upkeep.go_on_job],
     schedules=[planning.harvest_schedule],
-    sensors=[execution.queued_tasks],
+    sensors=[execution.queued_tasks, upkeep.waiting_plans],
     resources={
         "ledger": ledger,
         "registry": RegistryResource(ledger=ledger),

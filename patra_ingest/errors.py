@@ -124,5 +124,14 @@ class SliceIncomplete(IngestError):
     """The pages ended, but they do not add up to what the upstream promised."""
 
 
+class SliceTooBig(SliceIncomplete):
+    """A slice holds more than the source gives for one question: its rest must be cut again."""
+
+    def __init__(self, reason: str, message: str, total: int | None = None) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.total = total
+
+
 class LeaseLost(IngestError):
     """Another worker owns the task now: write nothing more for it."""

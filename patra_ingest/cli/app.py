@@ -4,8 +4,9 @@ import sys
 
 import typer
 
-from patra_ingest.cli import harvest, look, setup, stage
+from patra_ingest.cli import coverage, harvest, look, operate, setup, stage
 from patra_ingest.cli import registry as packs
+from patra_ingest.cli import signal as hints
 from patra_ingest.errors import IngestError
 
 app = typer.Typer(
@@ -29,8 +30,14 @@ app.command("plan")(harvest.plan)
 app.command("work")(harvest.work)
 app.command("run")(harvest.run)
 app.command("status")(look.status)
-app.command("hold")(look.hold)
-app.command("resume")(look.resume)
+app.command("coverage")(coverage.coverage)
+app.command("hold")(operate.hold)
+app.command("resume")(operate.resume)
+app.command("cancel")(operate.cancel)
+signals = typer.Typer(help="Records to be asked for again.", no_args_is_help=True)
+signals.command("add")(hints.add)
+signals.command("list")(hints.list_)
+app.add_typer(signals, name="signal")
 app.command("sandbox")(stage.sandbox)
 app.command("demo")(stage.demo)
 

@@ -26,7 +26,7 @@ from patra_ingest.sandbox.world import World
 from patra_ingest.settings import Settings, child_environment, dagster_home
 from patra_ingest.views.overview import list_states
 from patra_ingest.views.plan_summary import summarize_plan
-from patra_ingest.views.queue import find_newest_plan, find_plan_of_run, plan_progress
+from patra_ingest.views.queue import find_newest_plan, list_plans_of_run, plan_progress
 from patra_ingest.views.records import list_ids
 from patra_ingest.wiring import open_ingest, read_settings
 
@@ -47,7 +47,7 @@ def run_demo(records: int) -> bool:
         say("Harvesting through Dagster: ingest_job …")
         run_id = _run_ingest_job(settings, world, box, live.db, clock)
         with live.db.read() as tx:
-            plan_id = find_plan_of_run(tx, "ingest_job", run_id)
+            plan_id = next(iter(list_plans_of_run(tx, "ingest_job", run_id)), None)
             have = list_ids(tx, *_ENDPOINT)
             summary = summarize_plan(tx, plan_id) if plan_id else None
         truth = set(box.truth().ids)

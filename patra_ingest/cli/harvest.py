@@ -8,12 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from patra_ingest.cli.show import Bar, Json, print_json, print_summary, progress_bar, say
+from patra_ingest.cli.show import (
+    Bar,
+    Json,
+    print_json,
+    print_summary,
+    progress_bar,
+    say,
+    say_planned,
+)
 
 if TYPE_CHECKING:
     from patra_ingest.executor.work import Drained
     from patra_ingest.model.lineage import PlanId
-    from patra_ingest.planner.trigger import Planned, Trigger
+    from patra_ingest.planner.trigger import Trigger
     from patra_ingest.wiring import Ingest
 
 Source = Annotated[str, typer.Argument(help="Source code, for example sandbox.")]
@@ -28,6 +36,10 @@ Query = Annotated[str, typer.Option("--query", help="A neutral query: JSON, or @
 Lenient = Annotated[
     bool, typer.Option("--lenient", help="Ask wider where the source cannot say all of --query.")
 ]
+Campaign = Annotated[
+    str, typer.Option("--campaign", help="Name an intended re-run: nothing counts as done in it.")
+]
+Partition = Annotated[str, typer.Option("--partition", help="Only this partition of the source.")]
 Lanes = Annotated[int, typer.Option(min=1, max=64, help="Tasks executed at once.")]
 
 
@@ -40,18 +52,18 @@ def plan(  # noqa: PLR0913 - the options of a trigger
     set_: Set = [],  # noqa: B006 - typer needs the literal default
     query: Query = "",
     lenient: Lenient = False,
+    campaign: Campaign = "",
+    partition: Partition = "",
     as_json: Json = False,
 ) -> None:
     """Turn one trigger into a plan, slices and queued tasks."""
     from patra_ingest.wiring import open_ingest
 
     trigger = build_trigger(source, endpoint, op, from_, to, set_, read_query(query), lenient)
+    trigger = replace(trigger, campaign=campaign or None, partition=partition or None)
     with open_ingest() as live:
         planned = live.planner.plan(trigger)
-    if as_json:
-        print_json(planned)
-    else:
-        _say_planned(planned)
+    print_json(planned.as_json()) if as_json else say_planned(planned)
 
 
 def work(
@@ -86,6 +98,8 @@ def run(  # noqa: PLR0913 - the options of a trigger
     set_: Set = [],  # noqa: B006 - typer needs the literal default
     query: Query = "",
     lenient: Lenient = False,
+    campaign: Campaign = "",
+    partition: Partition = "",
     lanes: Lanes = 4,
     as_json: Json = False,
 ) -> None:
@@ -94,23 +108,35 @@ def run(  # noqa: PLR0913 - the options of a trigger
     from patra_ingest.wiring import open_ingest
 
     trigger = build_trigger(source, endpoint, op, from_, to, set_, read_query(query), lenient)
+    trigger = replace(trigger, campaign=campaign or None, partition=partition or None)
     stop = _stop_on_signals()
     with open_ingest() as live:
         planned = live.planner.plan(trigger)
-        if planned.plan_id is None:
-            print_json(planned) if as_json else _say_planned(planned)
+        if not planned.plan_ids:
+            print_json(planned.as_json()) if as_json else say_planned(planned)
             return
-        with progress_bar() as bar:
-            _drain(live, planned.plan_id, lanes, stop, bar)
+        problems = []
+        for plan_id in planned.plan_ids:
+            with progress_bar() as bar:
+                problems += _drain(live, plan_id, lanes, stop, bar)
         with live.db.read() as tx:
-            summary = summarize_plan(tx, planned.plan_id)
-    print_json(summary) if as_json else print_summary(summary)
-    if not summary.is_proved:
+            summaries = [summarize_plan(tx, plan_id) for plan_id in planned.plan_ids]
+    if as_json:
+        print_json(summaries if len(summaries) > 1 else summaries[0])
+    else:
+        for summary in summaries:
+            print_summary(summary)
+    for problem in problems:
+        say(problem)
+    if not all(summary.is_proved for summary in summaries):
         say("Not everything is proved yet: see the slices above; `patra work` goes on.")
         raise typer.Exit(1)
 
 
-def _drain(live: "Ingest", plan_id: "PlanId", lanes: int, stop: threading.Event, bar: Bar) -> None:
+def _drain(
+    live: "Ingest", plan_id: "PlanId", lanes: int, stop: threading.Event, bar: Bar
+) -> list[str]:
+    """Execute a plan to its end, also what waits for room or is cut again; return problems."""
     from patra_ingest.executor.work import Order
     from patra_ingest.ledger.tasks import TaskFilter
     from patra_ingest.views.queue import plan_progress
@@ -120,7 +146,14 @@ def _drain(live: "Ingest", plan_id: "PlanId", lanes: int, stop: threading.Event,
             bar.show(*plan_progress(tx, plan_id))
 
     order = Order(lanes, until_empty=True, wanted=TaskFilter(plan_id=plan_id))
-    live.worker().work(order, stop, show)
+    problems: list[str] = []
+    while True:
+        live.worker().work(order, stop, show)
+        answers = live.planner.reslice(plan_id=plan_id)
+        problems += [answer.problem for answer in answers if answer.problem]
+        more = live.planner.go_on(plan_id).queued + sum(answer.children for answer in answers)
+        if stop.is_set() or not more:
+            return problems
 
 
 def build_trigger(  # noqa: PLR0913 - the options of a trigger
@@ -197,13 +230,6 @@ def _stop_on_signals() -> threading.Event:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, ask_to_stop)
     return stop
-
-
-def _say_planned(planned: "Planned") -> None:
-    if planned.plan_id is None:
-        say(f"Nothing to plan: {planned.reason}.")
-    else:
-        say(f"Plan {planned.plan_id}: {planned.window} in {planned.slices} slices, all queued.")
 
 
 def _say_drained(drained: "Drained", as_json: bool) -> None:

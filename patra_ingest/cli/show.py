@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
     from rich.table import Table
 
+    from patra_ingest.planner.trigger import Planned, PlannedPart
     from patra_ingest.views.plan_summary import PlanSummary
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
@@ -95,6 +96,33 @@ def print_summary(summary: "PlanSummary", *more: tuple[str, str]) -> None:
     for error in summary.errors:
         table.add_row("error", error, style="red")
     _console.print(table, markup=False)
+
+
+def say_planned(planned: "Planned") -> None:
+    """Say what a trigger led to, one sentence for each part of the source."""
+    for part in planned.parts:
+        of = f" of partition {part.partition}" if part.partition else ""
+        if part.plan_id is None or part.progress is None:
+            say(f"Nothing to plan{of}: {part.reason}.")
+        else:
+            say(f"Plan {part.plan_id}{of}{_progress(part)}.")
+        for cut in part.cuts:
+            say(f"  {cut}")
+
+
+def _progress(part: "PlannedPart") -> str:
+    progress = part.progress
+    if progress is None:
+        return ""
+    window = f": {part.window}" if part.window else ""
+    new = f"{window} in {progress.new_slices} slices" if not part.reason else " goes on"
+    sentence = f"{new}, {progress.queued} tasks queued"
+    if progress.next_due:
+        sentence += f", the first is due {progress.next_due:%Y-%m-%d %H:%M}Z"
+    if progress.waiting:
+        why = f"({progress.reason})"
+        sentence += f"; {progress.waiting} slices wait {why}, the next trigger goes on with them"
+    return sentence
 
 
 def _at(instant: datetime | None) -> str:

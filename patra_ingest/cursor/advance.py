@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from patra_ingest.clock import Clock
 from patra_ingest.cursor.frontier import frontier
+from patra_ingest.ledger.coverage import list_windows
 from patra_ingest.ledger.cursors import (
     CursorEvent,
     TimeCursor,
@@ -20,7 +21,6 @@ from patra_ingest.ledger.cursors import (
 from patra_ingest.ledger.db import Db
 from patra_ingest.ledger.plans import get_plan
 from patra_ingest.ledger.records import find_newest_update
-from patra_ingest.ledger.slices import list_windows
 from patra_ingest.model import keys
 from patra_ingest.model.codes import CursorDirection, SliceStatus
 from patra_ingest.model.lineage import Lineage

@@ -5,6 +5,7 @@ a task inside a step a fraction of a millisecond. There is no RetryPolicy: the l
 """
 
 import math
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -17,7 +18,7 @@ from patra_ingest.defs.assets import materialization
 from patra_ingest.defs.planning import compile_spec, open_plan, tag_run
 from patra_ingest.defs.resources import CursorResource, LedgerResource, RateGateResource
 from patra_ingest.defs.stopping import run_stoppable
-from patra_ingest.executor.work import Drained, Order
+from patra_ingest.executor.work import Drained, Order, Worker
 from patra_ingest.ledger.tasks import TaskFilter, count_open
 from patra_ingest.model.codes import Operation
 from patra_ingest.model.lineage import PlanId, TaskId
@@ -26,7 +27,7 @@ from patra_ingest.views.overview import list_states
 from patra_ingest.views.plan_summary import PlanSummary, summarize_plan
 from patra_ingest.views.queue import (
     count_due,
-    find_plan_of_run,
+    list_plans_of_run,
     list_plans_of_worker,
     list_task_groups,
 )
@@ -81,7 +82,7 @@ def _require(name: str, number: int, most: int) -> None:
 
 @dg.op(out=dg.DynamicOut(Lane))
 def cut_slices(
-    context: dg.OpExecutionContext, opened: Opened, ledger: LedgerResource
+    context: dg.OpExecutionContext, opened: list[Opened], ledger: LedgerResource
 ) -> Iterator[dg.DynamicOutput[Lane]]:
     """Cut the window into slices, share their tasks out to lanes."""
     with ledger.open() as live:
@@ -91,26 +92,31 @@ def cut_slices(
         yield lane.output()
 
 
-def _cut(live: Ingest, opened: Opened) -> list[Lane]:
-    """Queue the plan's tasks; return what earlier runs left of the endpoint, then the plan."""
-    name, plan = opened.rooted.namespace, opened.plan_id
+def _cut(live: Ingest, opened: list[Opened]) -> list[Lane]:
+    """Queue the plans' tasks; return what earlier runs left of the endpoint, then the plans."""
+    name = opened[0].rooted.namespace
     earlier = TaskFilter(None, None, None, name.provenance, name.endpoint, name.operation)
     with live.db.read() as tx:
         left = count_open(tx, live.db.now(tx) + _ANY_TIME, earlier)
-    count = live.planner.cut_slices(opened)
-    lanes = []
-    if plan is not None:
-        steps = min(MAX_LANES, max(1, math.ceil(count / TASKS_PER_LANE)))
-        with live.db.read() as tx:
-            groups = list_task_groups(tx, plan, steps)
-        for number, (first, last) in enumerate(groups, start=1):
-            takes = f"tasks {first} to {last} of plan {plan}"
-            lanes.append(Lane(f"lane_{number:02d}", takes, TaskFilter(plan, first, last)))
-        if groups:
-            earlier = replace(earlier, last_task=TaskId(groups[0][0] - 1))
+    lanes: list[Lane] = []
+    for plan in (part.plan_id for part in opened if part.plan_id is not None):
+        queued = live.planner.go_on(plan).queued
+        lanes.extend(_lanes(live, plan, queued, len(lanes)))
     if left:
-        lanes.insert(0, Lane("earlier", f"{left} tasks that earlier runs left", earlier))
+        firsts = [lane.wanted.first_task for lane in lanes if lane.wanted.first_task]
+        last = TaskId(min(firsts) - 1) if firsts else None
+        takes = f"{left} tasks that earlier runs left"
+        lanes.insert(0, Lane("earlier", takes, replace(earlier, last_task=last)))
     return lanes
+
+
+def _lanes(live: Ingest, plan: PlanId, tasks: int, before: int) -> Iterator[Lane]:
+    steps = min(MAX_LANES, max(1, math.ceil(tasks / TASKS_PER_LANE)))
+    with live.db.read() as tx:
+        groups = list_task_groups(tx, plan, steps)
+    for number, (first, last) in enumerate(groups, start=before + 1):
+        takes = f"tasks {first} to {last} of plan {plan}"
+        yield Lane(f"lane_{number:02d}", takes, TaskFilter(plan, first, last))
 
 
 @dg.op
@@ -121,10 +127,24 @@ def execute_slice(
     _require("threads", config.threads, MAX_THREADS)
     with ledger.open(context.run_id) as live:
         worker = live.worker(f"{context.run_id}/{lane.name}")
-        order = Order(config.threads, until_empty=True, wanted=lane.wanted)
-        drained = run_stoppable(lambda stop: worker.work(order, stop, lambda _stats: None))
+        drained = run_stoppable(lambda stop: _drain(live, worker, lane, config.threads, stop))
     done = _numbers(drained)
     context.add_output_metadata(done)
+    return done
+
+
+def _drain(
+    live: Ingest, worker: Worker, lane: Lane, threads: int, stop: threading.Event
+) -> Drained:
+    """Execute a lane; then what its plan has more of, now that there is room in the queue."""
+    order, plan = Order(threads, until_empty=True, wanted=lane.wanted), lane.wanted.plan_id
+    done = worker.work(order, stop, lambda _stats: None)
+    while plan is not None and not stop.is_set():
+        children = sum(answer.children for answer in live.planner.reslice(plan_id=plan))
+        if not live.planner.go_on(plan).queued + children:
+            break
+        more = Order(threads, until_empty=True, wanted=TaskFilter(plan))
+        done.add(worker.work(more, stop, lambda _stats: None))
     return done
 
 
@@ -173,8 +193,8 @@ def _own_plans(tx: Connection, run: dg.DagsterRun) -> set[PlanId]:
     Dagster's “from failure” forgets dynamic steps that had not started: the ledger does not.
     """
     runs = {run.run_id, run.parent_run_id, run.root_run_id}
-    plans = (find_plan_of_run(tx, run.job_name, run_id) for run_id in runs if run_id)
-    return {plan for plan in plans if plan is not None}
+    names = (run_id for run_id in runs if run_id)
+    return {plan for name in names for plan in list_plans_of_run(tx, run.job_name, name)}
 
 
 def _problems(summary: PlanSummary, own: set[PlanId]) -> Iterator[str]:
@@ -238,16 +258,20 @@ def queued_tasks(
     context: dg.SensorEvaluationContext, ledger: LedgerResource
 ) -> dg.SensorResult | dg.SkipReason:
     """Start executor runs while tasks are due; level-triggered, so a missed tick loses nothing."""
-    operation = Operation.HARVEST
-    tags = {**EXECUTOR, "patra/operation": operation.value}
-    with ledger.open() as live, live.db.read() as tx:
-        due = count_due(tx, operation, live.db.now(tx))
-    active = context.instance.get_runs_count(
-        dg.RunsFilter(job_name="execute_job", tags=tags, statuses=_ACTIVE)
-    )
-    missing = min(MAX_RUNS, math.ceil(due / TASKS_PER_RUN)) - active
-    if missing <= 0:
-        return dg.SkipReason(f"{due} tasks are due, {active} executor runs are active")
-    config = dg.RunConfig(ops={"open_lanes": DrainConfig(operation=operation)})
-    # No run_key: Dagster never runs a used one again, and the ledger already prevents doubles.
-    return dg.SensorResult([dg.RunRequest(run_config=config, tags=tags) for _ in range(missing)])
+    requests: list[dg.RunRequest] = []
+    all_due = all_active = 0
+    for operation in (Operation.HARVEST, Operation.UPDATE, Operation.BACKFILL):
+        tags = {**EXECUTOR, "patra/operation": operation.value}
+        with ledger.open() as live, live.db.read() as tx:
+            due = count_due(tx, operation, live.db.now(tx))
+        active = context.instance.get_runs_count(
+            dg.RunsFilter(job_name="execute_job", tags=tags, statuses=_ACTIVE)
+        )
+        missing = min(MAX_RUNS, math.ceil(due / TASKS_PER_RUN)) - active
+        config = dg.RunConfig(ops={"open_lanes": DrainConfig(operation=operation)})
+        # No run_key: Dagster never runs a used one again, and the ledger already prevents doubles.
+        requests += [dg.RunRequest(run_config=config, tags=tags) for _ in range(missing)]
+        all_due, all_active = all_due + due, all_active + active
+    if requests:
+        return dg.SensorResult(requests)
+    return dg.SkipReason(f"{all_due} tasks are due, {all_active} executor runs are active")

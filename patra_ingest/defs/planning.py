@@ -28,6 +28,12 @@ class TriggerConfig(dg.Config):
     window_to: str = Field(
         default="", description="End, exclusive; empty: now minus the source's safety lag."
     )
+    operation: Operation = Field(
+        default=Operation.HARVEST, description="HARVEST new, BACKFILL past, UPDATE known records."
+    )
+    campaign: str = Field(
+        default="", description="Name an intended re-run; nothing counts as done in it."
+    )
     base_url: str = Field(default="", description="Ask this address instead, for this run only.")
 
     def trigger(self, run: dg.DagsterRun) -> Trigger:
@@ -37,13 +43,14 @@ class TriggerConfig(dg.Config):
         return Trigger(
             self.provenance,
             self.endpoint or None,
-            Operation.HARVEST,
+            self.operation,
             Asked(_instant("window_from", self.window_from), _instant("window_to", self.window_to)),
             Overrides(request),
             Scheduler.DAGSTER,
             TriggerType.SCHEDULE if scheduled else TriggerType.MANUAL,
             run.job_name,
             run.run_id,
+            self.campaign or None,
         )
 
 
@@ -83,31 +90,42 @@ def compile_spec(
 
 
 @dg.op
-def open_plan(context: dg.OpExecutionContext, rooted: Rooted, ledger: LedgerResource) -> Opened:
-    """Decide the window, open its plan."""
+def open_plan(
+    context: dg.OpExecutionContext, rooted: Rooted, ledger: LedgerResource
+) -> list[Opened]:
+    """Decide the window, open its plan; one for each partition of the source."""
     with ledger.open() as live:
-        opened = live.planner.open_plan(rooted)
-    if opened.plan_id is None:
-        context.log.info(f"Nothing to plan: {opened.reason}.")
-    else:
-        tag_run(context, plan=opened.plan_id, window=opened.window)
+        parts = live.planner.open_plans(rooted)
+    for opened in parts:
+        if opened.plan_id is None:
+            context.log.info(f"Nothing to plan: {opened.reason}.")
+    plans = [opened for opened in parts if opened.plan_id is not None]
+    if plans:
+        tag_run(context, plan=plans[0].plan_id, window=plans[0].window)
     context.add_output_metadata(
         {
-            "plan": str(opened.plan_id or "none"),
-            "window": str(opened.window or "none"),
-            "note": opened.reason or "planned",
+            "plan": ", ".join(str(opened.plan_id) for opened in plans) or "none",
+            "window": str(next((o.window for o in parts if o.window), "none")),
+            "note": "; ".join(sorted({o.reason for o in parts if o.reason})) or "planned",
         }
     )
-    return opened
+    return parts
 
 
 @dg.op
-def queue_slices(context: dg.OpExecutionContext, opened: Opened, ledger: LedgerResource) -> int:
-    """Cut the slices, queue one task each."""
+def queue_slices(
+    context: dg.OpExecutionContext, opened: list[Opened], ledger: LedgerResource
+) -> int:
+    """Cut the slices, queue one task each, as far as queue and quotas bear it."""
     with ledger.open() as live:
-        count = live.planner.cut_slices(opened)
-    context.add_output_metadata({"slices": count})
-    return count
+        done = [live.planner.go_on(one.plan_id) for one in opened if one.plan_id is not None]
+    for progress in done:
+        if progress.reason:
+            context.log.warning(f"{progress.waiting} slices wait: {progress.reason}.")
+    slices, queued = sum(p.new_slices for p in done), sum(p.queued for p in done)
+    waiting = sum(p.waiting for p in done)
+    context.add_output_metadata({"slices": slices, "queued": queued, "waiting": waiting})
+    return slices
 
 
 @dg.job(executor_def=dg.in_process_executor)

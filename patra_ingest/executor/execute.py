@@ -8,9 +8,7 @@ import threading
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import Connection
@@ -23,14 +21,16 @@ from tenacity import (
 )
 
 from patra_ingest.clock import Clock
-from patra_ingest.cursor.advance import CursorManager, Evidence
+from patra_ingest.cursor.advance import CursorManager
 from patra_ingest.errors import (
     LeaseLost,
     PersonMustAct,
     SliceIncomplete,
+    SliceTooBig,
     Throttled,
     TransientError,
 )
+from patra_ingest.executor.attempt import Attempt, TaskEnd, evidence_of, window_of
 from patra_ingest.executor.certificate import Certificate, Verdict, certify
 from patra_ingest.executor.history import History
 from patra_ingest.executor.outcome import Failure, judge_failure, run_stats
@@ -40,6 +40,8 @@ from patra_ingest.ledger.batches import fail_open_batches, list_done
 from patra_ingest.ledger.db import Db
 from patra_ingest.ledger.holds import place_hold
 from patra_ingest.ledger.plans import get_plan, try_complete_plan
+from patra_ingest.ledger.quotas import free
+from patra_ingest.ledger.reslices import NewRequest, add_request
 from patra_ingest.ledger.runs import RunEnd, finish_run, start_run
 from patra_ingest.ledger.slices import follow_task, get_slice_of
 from patra_ingest.ledger.tasks import (
@@ -49,32 +51,9 @@ from patra_ingest.ledger.tasks import (
     release_task,
     require_lease,
 )
-from patra_ingest.model.codes import RunStatus, SliceStatus, TaskStatus
-from patra_ingest.model.lineage import BatchId, Lineage
+from patra_ingest.model.codes import ResliceReason, RunStatus, SliceStatus, TaskStatus
 
 OnBatch = Callable[[dict[str, Any]], None]
-
-
-class TaskEnd(StrEnum):
-    """How one attempt at a task ended."""
-
-    SUCCEEDED = "SUCCEEDED"
-    FAILED = "FAILED"
-    RELEASED = "RELEASED"  # back in the queue, due later
-    STOPPED = "STOPPED"  # back in the queue, due now: the worker was asked to stop
-    LEASE_LOST = "LEASE_LOST"  # another worker has it
-
-
-@dataclass
-class _Attempt:
-    """The state of one attempt while it lasts."""
-
-    work: Work
-    history: History
-    page: Page | None
-    retry_count: int
-    own: list[dict[str, Any]]
-    last_batch: BatchId | None = None
 
 
 class TaskExecutor:
@@ -88,7 +67,7 @@ class TaskExecutor:
 
     def execute(self, lease: Lease, stop: threading.Event, on_batch: OnBatch) -> TaskEnd:
         """Walk the task's slice as far as it goes; never raise for the task's sake."""
-        attempt: _Attempt | None = None
+        attempt: Attempt | None = None
         try:
             attempt = self._begin(lease, stop)
             return self._walk(attempt, on_batch)
@@ -103,13 +82,14 @@ class TaskExecutor:
         except Exception as error:  # noqa: BLE001 - the one broad handler, see the module docstring
             return self._refuse(lease, error) if attempt is None else self._fail(attempt, error)
 
-    def _begin(self, lease: Lease, stop: threading.Event) -> _Attempt:
+    def _begin(self, lease: Lease, stop: threading.Event) -> Attempt:
         with self._db.write() as tx:
             now = self._db.now(tx)
             require_lease(tx, lease, now)
             plan = get_plan(tx, lease.plan_id)
-            window, expr_hash, retries = get_slice_of(tx, lease.task_id)
-            done = list_done(tx, lease.task_id, expr_hash)
+            one, retries = get_slice_of(tx, lease.task_id)
+            done = list_done(tx, lease.task_id, one.expr_hash)
+            window = window_of(one)
             run = start_run(tx, lease, plan, window, now)
             mark_executing(tx, lease, now)
             follow_task(tx, lease.slice_id, SliceStatus.EXECUTING, now)
@@ -121,8 +101,8 @@ class TaskExecutor:
                 and page_at(plan.spec.paging, last.page_no + 1, last.after_position)
             ) or None
         history = History.of([batch.stats for batch in done])
-        work = Work(lease, plan, run, window, expr_hash, stop)
-        return _Attempt(work, history, page, retries, [], done[-1].id if done else None)
+        work = Work(lease, plan, run, window, one.expr_hash, stop, one.spec)
+        return Attempt(work, history, page, retries, [], done[-1].id if done else None)
 
     def _refuse(self, lease: Lease, error: Exception) -> TaskEnd:
         """Fail a task that could not even begin, for example with a snapshot we cannot read."""
@@ -136,7 +116,7 @@ class TaskExecutor:
             try_complete_plan(tx, lease.plan_id, now)
         return TaskEnd.FAILED
 
-    def _walk(self, attempt: _Attempt, on_batch: OnBatch) -> TaskEnd:
+    def _walk(self, attempt: Attempt, on_batch: OnBatch) -> TaskEnd:
         work, history = attempt.work, attempt.history
         while attempt.page is not None:
             if work.stop.is_set():
@@ -154,7 +134,7 @@ class TaskExecutor:
             raise SliceIncomplete(str(certificate))
         return self._succeed(attempt, certificate)
 
-    def _ask(self, attempt: _Attempt, page: Page, number: int) -> Answer:
+    def _ask(self, attempt: Attempt, page: Page, number: int) -> Answer:
         """Ask for a page; transient errors are answered by patience, as the spec declares it."""
         retry, stop, history = attempt.work.plan.spec.retry, attempt.work.stop, attempt.history
         first = retry.initial_delay.total_seconds()
@@ -193,7 +173,7 @@ class TaskExecutor:
             return error.retry_at - self._clock.now() <= LONGEST_WAIT
         return isinstance(error, TransientError)
 
-    def _succeed(self, attempt: _Attempt, certificate: Certificate) -> TaskEnd:
+    def _succeed(self, attempt: Attempt, certificate: Certificate) -> TaskEnd:
         work, lease = attempt.work, attempt.work.lease
         end = RunEnd(RunStatus.SUCCEEDED, run_stats(attempt.own), certificate.as_json())
         with self._db.write() as tx:
@@ -203,13 +183,16 @@ class TaskExecutor:
             finish_task(tx, lease, TaskStatus.SUCCEEDED, now, None)
             follow_task(tx, lease.slice_id, SliceStatus.SUCCEEDED, now)
             try_complete_plan(tx, lease.plan_id, now)
-        self._cursors.advance(work.plan.namespace, work.plan.direction, _evidence(attempt))
+            free(tx, [lease.slice_id], now)
+        self._cursors.advance(work.plan.namespace, work.plan.direction, evidence_of(attempt))
         return TaskEnd.SUCCEEDED
 
-    def _fail(self, attempt: _Attempt, error: Exception) -> TaskEnd:
+    def _fail(self, attempt: Attempt, error: Exception) -> TaskEnd:
         work = attempt.work
         if work.stop.is_set() and isinstance(error, TransientError):
             return self._give_back(attempt)
+        if isinstance(error, SliceTooBig):
+            return self._ask_to_reslice(attempt, error)
         failure = judge_failure(error, attempt.retry_count, self._clock.now())
         certificate = None
         if isinstance(error, SliceIncomplete):
@@ -223,13 +206,35 @@ class TaskExecutor:
         end = RunEnd(status, run_stats(attempt.own), certificate, detail)
         return self._close(attempt, end, failure)
 
-    def _give_back(self, attempt: _Attempt) -> TaskEnd:
+    def _ask_to_reslice(self, attempt: Attempt, error: SliceTooBig) -> TaskEnd:
+        """End the task and leave the planner a request; the slice is open until it is answered."""
+        work, lease = attempt.work, attempt.work.lease
+        measured = {"total": error.total, "pages": len(attempt.history.batches)}
+        stats = {**run_stats(attempt.own), "reSliceSuggested": {"reason": error.reason, **measured}}
+        end = RunEnd(RunStatus.PARTIAL, stats, None, f"{error.reason}: {error}")
+        request = NewRequest(
+            evidence_of(attempt).lineage, ResliceReason(error.reason), {}, measured
+        )
+        brought = TaskStatus.PARTIAL if attempt.history.batches else TaskStatus.CANCELLED
+        try:
+            with self._db.write() as tx:
+                now = self._db.now(tx)
+                require_lease(tx, lease, now)
+                fail_open_batches(tx, work.run.id, end.error or "", now)
+                finish_run(tx, work.run.id, end, now)
+                add_request(tx, request, now)
+                finish_task(tx, lease, brought, now, (error.reason, str(error)))
+        except LeaseLost:
+            return TaskEnd.LEASE_LOST
+        return TaskEnd.RESLICED
+
+    def _give_back(self, attempt: Attempt) -> TaskEnd:
         """Return the task to the queue at once; the next worker goes on after our last batch."""
         stats = run_stats(attempt.own)
         end = RunEnd(RunStatus.CANCELLED, stats, None, "STOPPED: the worker was asked to stop")
         return self._close(attempt, end, None)
 
-    def _close(self, attempt: _Attempt, end: RunEnd, failure: Failure | None) -> TaskEnd:
+    def _close(self, attempt: Attempt, end: RunEnd, failure: Failure | None) -> TaskEnd:
         work, lease = attempt.work, attempt.work.lease
         try:
             with self._db.write() as tx:
@@ -242,7 +247,7 @@ class TaskExecutor:
             return TaskEnd.LEASE_LOST
 
     def _settle(
-        self, tx: Connection, attempt: _Attempt, failure: Failure | None, now: datetime
+        self, tx: Connection, attempt: Attempt, failure: Failure | None, now: datetime
     ) -> TaskEnd:
         lease, namespace = attempt.work.lease, attempt.work.plan.namespace
         if failure is None:
@@ -256,6 +261,7 @@ class TaskExecutor:
         finish_task(tx, lease, TaskStatus.FAILED, now, (failure.code, failure.message))
         follow_task(tx, lease.slice_id, SliceStatus.FAILED, now)
         try_complete_plan(tx, lease.plan_id, now)
+        free(tx, [lease.slice_id], now)
         if failure.halts:
             place_hold(
                 tx,
@@ -267,16 +273,3 @@ class TaskExecutor:
                 now,
             )
         return TaskEnd.FAILED
-
-
-def _evidence(attempt: _Attempt) -> Evidence:
-    work, lease = attempt.work, attempt.work.lease
-    lineage = Lineage(
-        lease.schedule_instance_id,
-        lease.plan_id,
-        lease.slice_id,
-        lease.task_id,
-        work.run.id,
-        attempt.last_batch,
-    )
-    return Evidence(lineage, work.expr_hash)

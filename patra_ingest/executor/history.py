@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from patra_ingest.errors import EndpointHalted, SliceIncomplete
+from patra_ingest.errors import EndpointHalted, SliceIncomplete, SliceTooBig
 from patra_ingest.executor.certificate import pack_ids, unpack_ids
 from patra_ingest.executor.decoding import Decoded
 from patra_ingest.executor.mapping import Mapped
 from patra_ingest.executor.paging import Ended, Page
+from patra_ingest.model.codes import ResliceReason
 
 
 @dataclass
@@ -46,6 +47,17 @@ def require_sense(decoded: Decoded, mapped: Mapped, page: Page, history: History
     if ids and ids <= history.ids and page.number > 1:
         raise SliceIncomplete(
             f"page {page.number} repeats ids of earlier pages only: the source goes in a circle"
+        )
+
+
+def require_reach(decoded: Decoded, page: Page, most: int | None) -> None:
+    """Raise when a slice holds more than the source gives for one question, however it pages."""
+    total = decoded.total
+    if page.number == 1 and most is not None and total is not None and total > most:
+        raise SliceTooBig(
+            ResliceReason.RESULT_CAP,
+            f"the slice holds {total} records and the source gives {most} for one question",
+            total,
         )
 
 

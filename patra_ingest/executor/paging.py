@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import NoReturn, assert_never
 
-from patra_ingest.errors import EndpointHalted, SliceIncomplete
+from patra_ingest.errors import EndpointHalted, SliceIncomplete, SliceTooBig
+from patra_ingest.model.codes import ResliceReason
 from patra_ingest.spec.paging import OffsetPaging, Paging, TokenPaging
 from patra_ingest.spec.words import StopRule
 
@@ -54,8 +55,10 @@ def next_page(paging: Paging, page: Page, seen: Seen) -> Page | Ended:
         if _holds(rule, paging, page, seen):
             return Ended(rule)
     if paging.max_pages is not None and page.number >= paging.max_pages:
-        raise SliceIncomplete(
-            f"page {page.number} is the last allowed (max_pages) and no stop rule holds yet"
+        raise SliceTooBig(
+            ResliceReason.PAGE_DEPTH,
+            f"page {page.number} is the last allowed (max_pages) and no stop rule holds yet",
+            seen.total,
         )
     match paging:
         case OffsetPaging(page_size=size):

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import orjson
@@ -35,6 +35,7 @@ class Asking:
     batch_no: int
     contact: str
     now: datetime
+    lookback: timedelta = timedelta(0)
     split: str | None = None
     partition: Mapping[str, str] = field(default_factory=dict)
 
@@ -165,7 +166,7 @@ def _filled_tree(tree: Any, variables: Mapping[str, object]) -> Any:
 def _variables(spec: SpecSnapshot, asking: Asking) -> Mapping[str, object]:
     page = asking.page
     return {
-        "window": window_variables(spec.window, asking.window),
+        "window": window_variables(spec.window, asking.window, asking.lookback),
         "page": {
             "size": spec.paging.page_size,
             "offset": page.offset,

@@ -7,6 +7,7 @@ before the transaction can be repeated without a trace but a stored body and a s
 import threading
 from dataclasses import asdict, dataclass
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 from sqlalchemy.exc import IntegrityError
@@ -15,7 +16,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 from patra_ingest.clock import Clock
 from patra_ingest.errors import LedgerBusy, Throttled
 from patra_ingest.executor.decoding import Decoded, decode
-from patra_ingest.executor.history import History, page_numbers, require_sense
+from patra_ingest.executor.history import History, page_numbers, require_reach, require_sense
 from patra_ingest.executor.mapping import Mapped, map_items
 from patra_ingest.executor.outcome import batch_stats
 from patra_ingest.executor.paging import Ended, Page, Seen, next_page, position
@@ -25,15 +26,20 @@ from patra_ingest.ledger.batches import BatchEnd, BatchStart, finish_batch, star
 from patra_ingest.ledger.db import Db
 from patra_ingest.ledger.plans import Plan
 from patra_ingest.ledger.quarantine import quarantine_items
+from patra_ingest.ledger.quotas import try_spend
 from patra_ingest.ledger.records import upsert_newer
 from patra_ingest.ledger.runs import Run, save_checkpoint
 from patra_ingest.ledger.tasks import Lease, require_lease
+from patra_ingest.model.bounds import read_bounds
 from patra_ingest.model.lineage import BatchId, Lineage
+from patra_ingest.model.quotas import charges_at
 from patra_ingest.model.window import Window
 from patra_ingest.rate.bucket import Limits
 from patra_ingest.rate.gate import RateGate
 from patra_ingest.rawstore.store import RawStore
 from patra_ingest.spec.localize import query_window
+from patra_ingest.spec.quotas import rules_of
+from patra_ingest.spec.slice_spec import lookback_of, partition_values, split_text
 from patra_ingest.transport.client import Transport
 from patra_ingest.transport.messages import Request, Response
 
@@ -62,6 +68,7 @@ class Work:
     window: Window
     expr_hash: str
     stop: threading.Event
+    slice_spec: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -112,6 +119,7 @@ class BatchRunner:
         """Acquire a permit, send the request, keep the body, read the page."""
         spec, upstream = work.plan.spec, self._upstream
         request = render(spec, self._asking(work, page, batch_no))
+        self._pay(work)
         limits = Limits(spec.rate.per_second, spec.rate.burst, spec.rate.in_flight)
         deadline = self._clock.now() + LONGEST_WAIT
         with upstream.gate.permit(
@@ -129,15 +137,40 @@ class BatchRunner:
         return Answer(request, response, decoded, storage_key, permit.waited_seconds)
 
     def _asking(self, work: Work, page: Page, batch_no: int) -> Asking:
-        contact = self._upstream.contact
-        return Asking(work.window, page, work.run.id, batch_no, contact, self._clock.now())
+        spec, bounds = work.plan.spec, read_bounds(work.slice_spec)
+        return Asking(
+            work.window,
+            page,
+            work.run.id,
+            batch_no,
+            self._upstream.contact,
+            self._clock.now(),
+            lookback_of(work.slice_spec),
+            split_text(spec, bounds),
+            partition_values(spec, bounds),
+        )
+
+    def _pay(self, work: Work) -> None:
+        """Take the request out of its quotas; Throttled until the one that is empty ends."""
+        rate = work.plan.spec.rate
+        rules = rules_of(rate)
+        if not rules:
+            return
+        with self._db.write() as tx:
+            now = self._db.now(tx)
+            charges = charges_at(rules, now, Decimal(str(rate.cost)))
+            empty = try_spend(tx, work.lease.slice_id, charges, now)
+        if empty is not None:
+            raise Throttled(empty.end)
 
     def commit(
         self, work: Work, page: Page, batch_id: BatchId, answer: Answer, history: History
     ) -> BatchDone:
         """Map the page and write records, quarantine, batch and checkpoint in one transaction."""
         spec = work.plan.spec
-        mapped = map_items(answer.decoded.items, spec, query_window(spec.window, work.window))
+        require_reach(answer.decoded, page, spec.cap.max)
+        asked = query_window(spec.window, work.window, lookback_of(work.slice_spec))
+        mapped = map_items(answer.decoded.items, spec, asked)
         require_sense(answer.decoded, mapped, page, history)
         decoded = answer.decoded
         seen = Seen(len(decoded.items), decoded.next_token, decoded.total)

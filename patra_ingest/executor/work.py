@@ -17,7 +17,8 @@ from uuid import uuid4
 from patra_ingest.clock import Clock
 from patra_ingest.cursor.advance import CursorManager
 from patra_ingest.errors import PersonMustAct
-from patra_ingest.executor.execute import TaskEnd, TaskExecutor
+from patra_ingest.executor.attempt import TaskEnd
+from patra_ingest.executor.execute import TaskExecutor
 from patra_ingest.ledger.batches import close_lost_batches
 from patra_ingest.ledger.db import Db
 from patra_ingest.ledger.runs import close_lost_runs
@@ -68,6 +69,11 @@ class Drained:
         """Count one attempt."""
         with self.lock:
             self.tasks[end.value] += 1
+
+    def add(self, other: "Drained") -> None:
+        """Take the numbers of a later drain in."""
+        self.tasks.update(other.tasks)
+        self.batches.update(other.batches)
 
 
 OnBatch = Callable[[dict[str, Any]], None]

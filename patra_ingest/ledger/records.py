@@ -15,7 +15,8 @@ from patra_ingest.ledger.db import find_instant, instant_text
 from patra_ingest.model.records import ChangeCounts, ChangeRule, Known, NewRecord, change_of
 
 _KNOWN = """
-    SELECT provider_id, source_updated_at, content_hash, is_deleted FROM ing_record
+    SELECT provider_id, source_updated_at, content_hash, is_deleted, spec_fingerprint
+      FROM ing_record
      WHERE provenance_code = :provenance AND endpoint_name = :endpoint AND provider_id IN :ids
 """
 
@@ -44,13 +45,14 @@ def upsert_newer(  # noqa: PLR0913 - the batch's records, their rule, their owne
     before = set(known)
     counts = dict.fromkeys((field.name for field in fields(ChangeCounts)), 0)
     changed: dict[str, NewRecord] = {}
+    made_by = stamp["spec_fingerprint"]
     for record in records:
         change = change_of(known.get(record.provider_id), record, rule)
         counts[change] += 1
-        if change not in ("unchanged", "stale"):
+        if change not in ("unchanged", "stale") or _is_remapped(change, known, record, made_by):
             changed[record.provider_id] = record
             known[record.provider_id] = Known(
-                record.source_updated_at, record.content_hash, record.is_deleted
+                record.source_updated_at, record.content_hash, record.is_deleted, made_by
             )
     owner = {"provenance_code": provenance, "endpoint_name": endpoint, **stamp}
     rows = [_row(changed[key], owner, now) for key in sorted(changed)]
@@ -62,6 +64,11 @@ def upsert_newer(  # noqa: PLR0913 - the batch's records, their rule, their owne
     return ChangeCounts(**counts)
 
 
+def _is_remapped(change: str, known: Mapping[str, Known], record: NewRecord, made_by: str) -> bool:
+    """Return whether the same version was mapped by another spec: its fields are written anew."""
+    return change == "unchanged" and known[record.provider_id].made_by != made_by
+
+
 def _list_known(tx: Connection, scope: Mapping[str, str], ids: list[str]) -> dict[str, Known]:
     if not ids:
         return {}
@@ -69,7 +76,10 @@ def _list_known(tx: Connection, scope: Mapping[str, str], ids: list[str]) -> dic
     statement = text(query).bindparams(bindparam("ids", expanding=True))
     return {
         row.provider_id: Known(
-            find_instant(row.source_updated_at), row.content_hash, bool(row.is_deleted)
+            find_instant(row.source_updated_at),
+            row.content_hash,
+            bool(row.is_deleted),
+            row.spec_fingerprint,
         )
         for row in tx.execute(statement, {**scope, "ids": ids})
     }

@@ -13,7 +13,7 @@ from patra_ingest.ledger.tasks import Lease
 from patra_ingest.model.codes import RunStatus
 from patra_ingest.model.lifecycle import ensure_transition
 from patra_ingest.model.lineage import RunId, TaskId
-from patra_ingest.model.window import Window
+from patra_ingest.model.window import Window, parse_instant
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,9 @@ class Run:
     attempt_no: int
 
 
-def start_run(tx: Connection, lease: Lease, plan: Plan, window: Window, now: datetime) -> Run:
+def start_run(
+    tx: Connection, lease: Lease, plan: Plan, window: Window | None, now: datetime
+) -> Run:
     """Open the next attempt at a task and move it to RUNNING in the same transaction."""
     last = tx.execute(
         text("SELECT COALESCE(MAX(attempt_no), 0) FROM ing_task_run WHERE task_id = :id"),
@@ -39,8 +41,8 @@ def start_run(tx: Connection, lease: Lease, plan: Plan, window: Window, now: dat
         "endpoint_name": plan.namespace.endpoint,
         "operation_code": plan.namespace.operation.value,
         "status_code": RunStatus.RUNNING.value,
-        "window_from": instant_text(window.start),
-        "window_to": instant_text(window.end),
+        "window_from": window and instant_text(window.start),
+        "window_to": window and instant_text(window.end),
         "started_at": instant_text(now),
         "last_heartbeat": instant_text(now),
         "lease_owner": lease.owner,
@@ -109,3 +111,18 @@ def close_lost_runs(tx: Connection, tasks: Sequence[TaskId], now: datetime) -> N
         ensure_transition(status, RunStatus.FAILED)
     if tasks:
         tx.execute(_CLOSE, {"tasks": list(tasks), "now": instant_text(now)})
+
+
+_FRESHNESS = text("""
+    SELECT JSON_EXTRACT(stats, '$.freshUntil') FROM ing_task_run
+     WHERE provenance_code = :provenance AND endpoint_name = :endpoint
+       AND status_code = 'SUCCEEDED' AND JSON_EXTRACT(stats, '$.freshUntil') IS NOT NULL
+     ORDER BY id DESC LIMIT 1
+""")
+
+
+def find_freshness(tx: Connection, provenance: str, endpoint: str) -> datetime | None:
+    """Return up to when the source last said that it is complete; None if it never did."""
+    values = {"provenance": provenance, "endpoint": endpoint}
+    found = tx.execute(_FRESHNESS, values).scalar()
+    return None if found is None else parse_instant(str(found).strip('"'))

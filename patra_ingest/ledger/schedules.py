@@ -43,6 +43,19 @@ def add_schedule_instance(tx: Connection, trigger: TriggerRow) -> ScheduleInstan
     return ScheduleInstanceId(insert(tx, "ing_schedule_instance", row))
 
 
+_COMPLETE = text("""
+    UPDATE ing_schedule_instance SET endpoint_name = :endpoint, trigger_params = :params
+     WHERE id = :id
+""")
+
+
+def complete_trigger(
+    tx: Connection, root: ScheduleInstanceId, endpoint: str, params: Mapping[str, Any]
+) -> None:
+    """Write down what a trigger that compiles has asked for, in full."""
+    tx.execute(_COMPLETE, {"id": root, "endpoint": endpoint, "params": json_text(params)})
+
+
 _PROBLEMS = text("UPDATE ing_schedule_instance SET problems = :problems WHERE id = :id")
 
 

@@ -1,26 +1,58 @@
-"""The `ing_plan_slice` table: the smallest unit of parallel work. No function here commits."""
+"""The `ing_plan_slice` table: the smallest unit of parallel work. No function here commits.
+
+A slice is PENDING until its task is queued. From then on it follows its task, and nobody else
+moves it; only when its rest has to be cut again does it stay EXECUTING until the planner did so.
+"""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, bindparam, text
 
-from patra_ingest.ledger.db import insert_missing, instant_text, json_text, read_instant
+from patra_ingest.ledger.coverage import list_windows as list_windows
+from patra_ingest.ledger.db import (
+    find_instant,
+    insert_missing,
+    instant_text,
+    json_text,
+    read_instant,
+    read_json,
+)
 from patra_ingest.model.codes import SliceStatus
 from patra_ingest.model.lifecycle import ensure_transition
 from patra_ingest.model.lineage import PlanId, SliceId, TaskId
 from patra_ingest.model.namespace import Namespace
-from patra_ingest.model.slices import CoveredWindow, NewSlice
+from patra_ingest.model.slices import NewSlice
 from patra_ingest.model.window import Window
 
 
+@dataclass(frozen=True)
+class Slice:
+    """A slice as it stands in the ledger."""
+
+    id: SliceId
+    plan_id: PlanId
+    status: SliceStatus
+    signature: str
+    expr_hash: str
+    spec: dict[str, Any]
+    window: Window | None
+
+
 def ensure_slices(
-    tx: Connection, plan_id: PlanId, namespace: Namespace, slices: Sequence[NewSlice]
-) -> dict[str, SliceId]:
-    """Insert the slices that are missing; return their ids by signature."""
+    tx: Connection,
+    plan_id: PlanId,
+    namespace: Namespace,
+    slices: Sequence[NewSlice],
+    parent: SliceId | None = None,
+) -> None:
+    """Insert the slices that are missing; one that is there stays as it is."""
     rows = [
         {
             "plan_id": plan_id,
+            "parent_slice_id": parent,
             "provenance_code": namespace.provenance,
             "endpoint_name": namespace.endpoint,
             "operation_code": namespace.operation.value,
@@ -29,37 +61,97 @@ def ensure_slices(
             "slice_spec": json_text(new.spec),
             "expr_hash": new.expr_hash,
             "expr_snapshot": json_text(new.localized),
-            "window_from": instant_text(new.window.start),
-            "window_to": instant_text(new.window.end),
-            "status_code": SliceStatus.READY.value,
+            "window_from": new.window and instant_text(new.window.start),
+            "window_to": new.window and instant_text(new.window.end),
+            "status_code": SliceStatus.PENDING.value,
         }
         for new in slices
     ]
     insert_missing(tx, "ing_plan_slice", rows)
-    found = tx.execute(
-        text(
-            "SELECT slice_signature_hash, id FROM ing_plan_slice"
-            " WHERE plan_id = :id AND slice_no BETWEEN :first AND :last"
-        ),
-        {"id": plan_id, "first": slices[0].no, "last": slices[-1].no},
+
+
+def count_slices(tx: Connection, plan_id: PlanId) -> int:
+    """Return the number the next slice of a plan gets: they are numbered from 0, without a gap."""
+    query = text("SELECT COALESCE(MAX(slice_no) + 1, 0) FROM ing_plan_slice WHERE plan_id = :id")
+    return int(tx.execute(query, {"id": plan_id}).scalar_one())
+
+
+_COLUMNS = """
+    id, plan_id, status_code, slice_signature_hash, expr_hash, slice_spec, window_from, window_to
+"""
+_UNDERIVED = text(f"""
+    SELECT {_COLUMNS} FROM ing_plan_slice
+     WHERE plan_id = :id AND status_code = 'PENDING' ORDER BY slice_no LIMIT :limit
+""")
+
+
+def list_underived(tx: Connection, plan_id: PlanId, limit: int) -> list[Slice]:
+    """Return the first slices of a plan that have no task yet."""
+    return [_slice(row) for row in tx.execute(_UNDERIVED, {"id": plan_id, "limit": limit})]
+
+
+def count_underived(tx: Connection, plan_id: PlanId) -> int:
+    """Count the slices of a plan that have no task yet."""
+    query = "SELECT COUNT(*) FROM ing_plan_slice WHERE plan_id = :id AND status_code = 'PENDING'"
+    return int(tx.execute(text(query), {"id": plan_id}).scalar_one())
+
+
+_CHILDREN = text(f"""
+    SELECT {_COLUMNS} FROM ing_plan_slice
+     WHERE plan_id = :plan AND parent_slice_id = :parent ORDER BY slice_no
+""")
+
+
+def list_children(tx: Connection, plan_id: PlanId, parent: SliceId) -> list[Slice]:
+    """Return the slices that a slice was cut into."""
+    return [_slice(row) for row in tx.execute(_CHILDREN, {"plan": plan_id, "parent": parent})]
+
+
+def get_slice(tx: Connection, slice_id: SliceId) -> Slice:
+    """Return one slice."""
+    query = text(f"SELECT {_COLUMNS} FROM ing_plan_slice WHERE id = :id")
+    return _slice(tx.execute(query, {"id": slice_id}).one())
+
+
+def _slice(row: Any) -> Slice:
+    start, end = find_instant(row.window_from), find_instant(row.window_to)
+    return Slice(
+        SliceId(row.id),
+        PlanId(row.plan_id),
+        SliceStatus(row.status_code),
+        row.slice_signature_hash,
+        row.expr_hash,
+        read_json(row.slice_spec),
+        Window(start, end) if start and end else None,
     )
-    return {signature: SliceId(slice_id) for signature, slice_id in found}
+
+
+_READY = text("""
+    UPDATE ing_plan_slice SET status_code = 'READY', version = version + 1, updated_at = :now
+     WHERE id IN :ids AND status_code = 'PENDING'
+""").bindparams(bindparam("ids", expanding=True))
+
+
+def mark_ready(tx: Connection, slice_ids: Sequence[SliceId], now: datetime) -> None:
+    """Say that these slices have a queued task."""
+    ensure_transition(SliceStatus.PENDING, SliceStatus.READY)
+    if slice_ids:
+        tx.execute(_READY, {"ids": list(slice_ids), "now": instant_text(now)})
 
 
 _OF_TASK = text("""
-    SELECT s.window_from, s.window_to, s.expr_hash, t.retry_count
+    SELECT s.id, s.plan_id, s.status_code, s.slice_signature_hash, s.expr_hash, s.slice_spec,
+           s.window_from, s.window_to, t.retry_count
       FROM ing_task t JOIN ing_plan_slice s ON s.id = t.slice_id WHERE t.id = :id
 """)
 
 
-def get_slice_of(tx: Connection, task_id: TaskId) -> tuple[Window, str, int]:
-    """Return a task's window, the hash of its localized spec, and how often it was retried."""
+def get_slice_of(tx: Connection, task_id: TaskId) -> tuple[Slice, int]:
+    """Return a task's slice, and how often the task was retried."""
     row = tx.execute(_OF_TASK, {"id": task_id}).one()
-    window = Window(read_instant(row.window_from), read_instant(row.window_to))
-    return window, row.expr_hash, row.retry_count
+    return _slice(row), row.retry_count
 
 
-# A slice follows its only task; nobody else moves it.
 _STATUS = text("SELECT status_code FROM ing_plan_slice WHERE id = :id")
 _FOLLOW = text("""
     UPDATE ing_plan_slice SET status_code = :new, version = version + 1, updated_at = :now
@@ -76,25 +168,32 @@ def follow_task(tx: Connection, slice_id: SliceId, status: SliceStatus, now: dat
     tx.execute(_FOLLOW, {"id": slice_id, "new": status.value, "now": instant_text(now)})
 
 
-_COVERED = text("""
-    SELECT s.id, s.window_from, s.window_to, s.status_code
+_DONE_TO = text("UPDATE ing_plan_slice SET done_to = :done WHERE id = :id")
+
+
+def mark_done_to(tx: Connection, slice_id: SliceId, done: datetime) -> None:
+    """Say up to when a slice that was cut again is done itself."""
+    tx.execute(_DONE_TO, {"id": slice_id, "done": instant_text(done)})
+
+
+_LANDED = text("""
+    SELECT s.window_from, s.window_to, JSON_EXTRACT(r.certificate, '$.landed') AS landed
       FROM ing_plan p JOIN ing_plan_slice s ON s.plan_id = p.id
-     WHERE p.provenance_code = :provenance_code AND p.endpoint_name = :endpoint_name
-       AND p.operation_code = :operation_code AND p.cursor_key = :cursor_key
-       AND p.namespace_scope_code = :namespace_scope_code AND p.namespace_key = :namespace_key
-       AND s.window_to > :after
-     ORDER BY s.window_from, s.id
+      JOIN ing_task t ON t.slice_id = s.id JOIN ing_task_run r ON r.task_id = t.id
+     WHERE p.provenance_code = :provenance AND p.endpoint_name = :endpoint
+       AND p.expr_proto_hash = :proto AND s.status_code = 'SUCCEEDED'
+       AND s.window_from IS NOT NULL AND r.status_code = 'SUCCEEDED'
+     ORDER BY s.id DESC LIMIT :limit
 """)
 
 
-def list_windows(tx: Connection, namespace: Namespace, after: datetime) -> list[CoveredWindow]:
-    """Return the windows of a namespace that end later than `after`, in order."""
-    found = tx.execute(_COVERED, {**namespace.columns(), "after": instant_text(after)})
+def list_landed(
+    tx: Connection, provenance: str, endpoint: str, proto_hash: str, limit: int
+) -> list[tuple[Window, int]]:
+    """Return how many records the newest succeeded windows of a question held, newest first."""
+    values = {"provenance": provenance, "endpoint": endpoint, "proto": proto_hash, "limit": limit}
     return [
-        CoveredWindow(
-            SliceId(row.id),
-            Window(read_instant(row.window_from), read_instant(row.window_to)),
-            SliceStatus(row.status_code),
-        )
-        for row in found
+        (Window(read_instant(row.window_from), read_instant(row.window_to)), int(row.landed))
+        for row in tx.execute(_LANDED, values)
+        if row.landed is not None
     ]

@@ -258,6 +258,19 @@ def release_task(
     )
 
 
+_QUEUED = text("""
+    SELECT COUNT(*) FROM ing_task
+     WHERE provenance_code = :provenance AND endpoint_name = :endpoint
+       AND operation_code = :operation AND status_code = 'QUEUED'
+""")
+
+
+def count_queued(tx: Connection, provenance: str, endpoint: str, operation: Operation) -> int:
+    """Count the tasks of a partition that wait, also those that are due later."""
+    values = {"provenance": provenance, "endpoint": endpoint, "operation": operation.value}
+    return int(tx.execute(_QUEUED, values).scalar_one())
+
+
 def count_open(tx: Connection, due_before: datetime, wanted: TaskFilter = EVERY_TASK) -> int:
     """Count the tasks being worked on, and the queued ones that may start before `due_before`."""
     conditions, values = wanted.sql()

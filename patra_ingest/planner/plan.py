@@ -1,52 +1,56 @@
-"""One trigger becomes a plan, slices and tasks: compile, open, cut.
+"""One trigger becomes plans, slices and tasks: compile, open, go on.
 
 Each step commits what it did and may be repeated: a plan, slice or task that is there is found
-again. Whoever dies in between leaves a plan that the same trigger, or the next, completes.
+again. Whoever dies in between leaves a plan that the next trigger of the same endpoint completes.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from itertools import islice
-from typing import Any
-
-from sqlalchemy import Connection, text
 
 from patra_ingest.clock import Clock
-from patra_ingest.errors import CompileError, NotReady, PlanError
-from patra_ingest.ledger.cursors import find_cursor
+from patra_ingest.errors import CompileError, IngestError, NotReady, PlanError
 from patra_ingest.ledger.db import Db
-from patra_ingest.ledger.plans import NewPlan, ensure_plan, lock_planning, mark_plan
-from patra_ingest.ledger.schedules import TriggerRow, add_schedule_instance, note_problems
-from patra_ingest.ledger.slices import ensure_slices, list_windows
-from patra_ingest.ledger.tasks import ensure_tasks
-from patra_ingest.model import keys
-from patra_ingest.model.codes import (
-    PlanStatus,
-    direction,
-    namespace_scope,
+from patra_ingest.ledger.holds import Hold, find_hold
+from patra_ingest.ledger.plans import get_plan, list_unfinished
+from patra_ingest.ledger.schedules import (
+    TriggerRow,
+    add_schedule_instance,
+    complete_trigger,
+    note_problems,
 )
-from patra_ingest.model.lineage import PlanId
-from patra_ingest.model.namespace import Namespace
-from patra_ingest.model.slices import CoveredWindow
-from patra_ingest.model.window import Window
-from patra_ingest.planner.coverage import missing, refilled
-from patra_ingest.planner.derivation import TaskOrigin, new_slice, task_row
-from patra_ingest.planner.slicing import cut
-from patra_ingest.planner.trigger import Opened, Planned, Rooted, Trigger
-from patra_ingest.planner.windowing import NothingNew, harvest_window
+from patra_ingest.model.codes import Operation, TriggerType
+from patra_ingest.model.lineage import PlanId, ScheduleInstanceId
+from patra_ingest.planner.cut_plan import cut_plan
+from patra_ingest.planner.namespaces import parts_of
+from patra_ingest.planner.open_plan import open_plan
+from patra_ingest.planner.queue_tasks import queue_tasks
+from patra_ingest.planner.reslice import Resliced, reslice
+from patra_ingest.planner.trigger import (
+    Opened,
+    Part,
+    Planned,
+    PlannedPart,
+    Progress,
+    Rooted,
+    Trigger,
+)
 from patra_ingest.registry.code_book import CachedCodeBook
 from patra_ingest.registry.read import read_declaration
 from patra_ingest.spec.compile import Compiled, compile_spec
 from patra_ingest.spec.readiness import find_missing
 from patra_ingest.spec.references import at_hand
 from patra_ingest.spec.secrets import without_values
+from patra_ingest.spec.snapshot import SpecSnapshot
 
-_GROUP = 500
+Earlier = Mapping[PlanId | None, Progress]
 
 
 class Planner:
-    """Turns triggers into plans. Several planners may run at once."""
+    """Turns triggers into plans. Several planners may run at once.
+
+    `lacking` says what the executors of this installation cannot do; it is never planned.
+    """
 
     def __init__(
         self,
@@ -54,43 +58,60 @@ class Planner:
         clock: Clock,
         codes: CachedCodeBook | None = None,
         has_secret: Callable[[str], bool] = lambda _reference: False,
+        lacking: Callable[[SpecSnapshot], Sequence[str]] = find_missing,
     ) -> None:
         self._db = db
         self._clock = clock
         self._codes = codes or CachedCodeBook(timedelta(0), clock)
         self._has_secret = has_secret
+        self._lacking = lacking
 
     def plan(self, trigger: Trigger) -> Planned:
-        """Compile, open and cut in one call."""
-        opened = self.open_plan(self.compile(trigger))
-        slices = self.cut_slices(opened)
-        return Planned(opened.plan_id, opened.rooted.root, opened.window, slices, opened.reason)
+        """Compile, open and go on in one call."""
+        rooted = self.compile(trigger)
+        parts = [self._planned(opened) for opened in self.open_plans(rooted)]
+        return Planned(rooted.root, tuple(parts))
+
+    def _planned(self, opened: Opened) -> PlannedPart:
+        progress = None
+        if opened.plan_id is not None:
+            progress = self.go_on(opened.plan_id).after(opened.before)
+        return PlannedPart(
+            opened.plan_id, opened.partition, opened.window, opened.reason, progress, opened.cuts
+        )
 
     def compile(self, trigger: Trigger) -> Rooted:
-        """Store the trigger and compile its spec; why it was refused stays on the root row."""
-        now = self._clock.now()
+        """Store the trigger, then compile its spec; why it was refused stays on the root row."""
+        # By name only: a value may be the very secret it is refused for.
+        shown = replace(trigger, overrides=without_values(trigger.overrides))
+        with self._db.write() as tx:
+            root = add_schedule_instance(tx, _root_row(shown, self._now(trigger)))
         try:
-            compiled = self.look(trigger, now)
-            _require_ready(compiled)
-        except (CompileError, NotReady) as error:
-            with self._db.write() as tx:
-                # By name only: a value may be the very secret it is refused for.
-                shown = replace(trigger, overrides=without_values(trigger.overrides))
-                root = add_schedule_instance(tx, _root_row(shown, trigger.endpoint, now))
-                note_problems(tx, root, error.problems)
+            compiled = self._compiled(trigger)
+            parts = parts_of(trigger, compiled)
+        except IngestError as error:
+            self._note(root, error)
             raise
         with self._db.write() as tx:
-            root = add_schedule_instance(tx, _root_row(trigger, compiled.spec.endpoint, now))
-        scope = namespace_scope(trigger.operation)
-        namespace = Namespace(
-            compiled.spec.provenance,
-            compiled.spec.endpoint,
-            trigger.operation,
-            compiled.spec.window.watermark_key,
-            scope,
-            keys.namespace_key(scope, compiled.proto_hash, None),
-        )
-        return Rooted(trigger, root, compiled, namespace)
+            complete_trigger(tx, root, compiled.spec.endpoint, trigger.params())
+        return Rooted(trigger, root, compiled, parts)
+
+    def _compiled(self, trigger: Trigger) -> Compiled:
+        if trigger.operation is Operation.METRICS:
+            raise PlanError(
+                "METRICS is known but disabled: no source can be asked for metrics yet.",
+                "Use HARVEST, BACKFILL or UPDATE.",
+            )
+        compiled = self.look(trigger, self._clock.now())
+        if lacking := self._lacking(compiled.spec):
+            spec = compiled.spec
+            raise NotReady(f"{spec.provenance}/{spec.endpoint}", lacking)
+        return compiled
+
+    def _note(self, root: ScheduleInstanceId, error: IngestError) -> None:
+        problems = error.problems if isinstance(error, CompileError | NotReady) else (str(error),)
+        with self._db.write() as tx:
+            note_problems(tx, root, problems)
 
     def look(self, trigger: Trigger, at: datetime) -> Compiled:
         """Compile what the Registry said at `at`, and write nothing."""
@@ -109,126 +130,88 @@ class Planner:
     def can_run(self, trigger: Trigger) -> bool:
         """Return whether this version can execute what the Registry says now."""
         try:
-            return not find_missing(self.look(trigger, self._clock.now()).spec)
+            return not self._lacking(self.look(trigger, self._clock.now()).spec)
         except CompileError:
             return False
 
-    def open_plan(self, rooted: Rooted) -> Opened:
-        """Decide the window and make sure its plan exists."""
+    def open_plans(self, rooted: Rooted) -> list[Opened]:
+        """Go on with what earlier triggers left, then open the plan of every part."""
+        name = rooted.namespace
+        with self._db.read() as tx:
+            hold = find_hold(tx, name.provenance, name.endpoint)
+        if hold is not None:
+            return self._held(rooted, hold)
+        self.reslice(name.provenance)
+        earlier = self._finish_earlier(rooted)
         try:
-            return self._open_plan(rooted)
+            opened = [self._open(rooted, part, earlier) for part in rooted.parts]
+            return [replace(one, before=earlier.get(one.plan_id)) for one in opened]
         except PlanError as error:
-            with self._db.write() as tx:
-                note_problems(tx, rooted.root, (str(error),))
+            self._note(rooted.root, error)
             raise
 
-    def _open_plan(self, rooted: Rooted) -> Opened:
-        spec = rooted.compiled.spec.window
-        now = self._clock.now()
-        with self._db.write() as tx:
-            cursor = find_cursor(tx, rooted.namespace)
-            reached = cursor.value if cursor else None
-            window = harvest_window(spec, reached, rooted.trigger.asked, now)
-            if isinstance(window, NothingNew):
-                return Opened(rooted, None, None, window.reason)
-            covered = list_windows(tx, rooted.namespace, window.start)
-            holes = missing(window, covered)
-            if not holes:
-                return Opened(rooted, None, window, f"{window} is covered already")
-            remark = {"cursor": reached, "asked": rooted.trigger.params(), "now": now}
-            new = NewPlan(
-                rooted.root,
-                _plan_key(rooted, window, [i for hole in holes for i in refilled(hole, covered)]),
-                rooted.namespace,
-                direction(rooted.trigger.operation),
-                window,
-                rooted.compiled,
-                {"maxSpanSeconds": spec.max_span.total_seconds(), "zone": spec.zone},
-                _remarks(rooted.compiled, now, remark),
-            )
-            plan_id, _ = ensure_plan(tx, new)
-        return Opened(rooted, plan_id, window)
-
-    def cut_slices(self, opened: Opened) -> int:
-        """Cut what the namespace still lacks into slices, one queued task each; return how many.
-
-        One planner at a time decides this for a provenance, so no window is planned twice.
-        """
-        if opened.plan_id is None or opened.window is None:
-            return 0
-        rooted, now = opened.rooted, self._clock.now()
-        with self._db.write() as tx:
-            lock_planning(tx, rooted.namespace.provenance)
-            status = _status(tx, opened.plan_id)
-            if status not in (PlanStatus.DRAFT, PlanStatus.SLICING):
-                return 0
-            if status == PlanStatus.DRAFT:
-                mark_plan(tx, opened.plan_id, status, PlanStatus.SLICING, now)
-            covered = list_windows(tx, rooted.namespace, opened.window.start)
-            windows = cut(missing(opened.window, covered), rooted.compiled.spec.window)
-            count = 0
-            while group := list(islice(windows, _GROUP)):
-                self._write_group(tx, opened, group, count, covered)
-                count += len(group)
-            mark_plan(tx, opened.plan_id, PlanStatus.SLICING, PlanStatus.READY, now)
-            if count == 0:
-                mark_plan(tx, opened.plan_id, PlanStatus.READY, PlanStatus.COMPLETED, now)
-        return count
-
-    def _write_group(
-        self,
-        tx: Connection,
-        opened: Opened,
-        windows: Sequence[Window],
-        first_no: int,
-        covered: Sequence[CoveredWindow],
-    ) -> None:
-        rooted, plan_id, trigger = opened.rooted, opened.plan_id, opened.rooted.trigger
-        if plan_id is None:
-            raise ValueError("a slice needs its plan")
-        slices = [
-            new_slice(rooted.compiled.spec, rooted.namespace.operation, first_no + i, window)
-            for i, window in enumerate(windows)
-        ]
-        ids = ensure_slices(tx, plan_id, rooted.namespace, slices)
-        origin = TaskOrigin(
-            rooted.root, plan_id, rooted.namespace, trigger.trigger_type, trigger.scheduler
+    def _held(self, rooted: Rooted, hold: Hold) -> list[Opened]:
+        """A person who asks for what is held is told so; a schedule just finds nothing to do."""
+        why = f"held by {hold.held_by}: {hold.reason}"
+        if rooted.trigger.trigger_type is TriggerType.SCHEDULE:
+            return [Opened(rooted, None, None, why, part.partition) for part in rooted.parts]
+        error = PlanError(
+            f"{hold.place} is {why}; nothing of it is planned or executed.",
+            f"Let it go on with `patra resume {hold.place}`.",
         )
-        rows = [
-            task_row(origin, new, ids[new.signature], refilled(new.window, covered))
-            for new in slices
-        ]
-        ensure_tasks(tx, rows)
-        found = tx.execute(
-            text("SELECT COUNT(*) FROM ing_task WHERE plan_id = :id AND slice_id >= :first"),
-            {"id": plan_id, "first": min(row["slice_id"] for row in rows)},
-        ).scalar_one()
-        if found != len(rows):
-            raise PlanError(
-                f"Plan {plan_id}: {len(rows) - found} slices got no task because an equal task"
-                " exists in another plan.",
-                "Report this: the ledger is inconsistent; nothing of the plan was written.",
-            )
+        self._note(rooted.root, error)
+        raise error
+
+    def _open(self, rooted: Rooted, part: Part, earlier: Earlier) -> Opened:
+        asked = rooted.trigger.asked
+        waiting = None
+        if asked.start is None and asked.end is None:
+            waiting = self._find_waiting(part, earlier)
+        if waiting is not None:
+            # Its window is the same one, only shorter: first things first.
+            return Opened(rooted, waiting, None, f"plan {waiting} still waits", part.partition)
+        with self._db.write() as tx:
+            return open_plan(tx, rooted, part, self._now(rooted.trigger))
+
+    def _find_waiting(self, part: Part, earlier: Earlier) -> PlanId | None:
+        waiting = [name for name, progress in earlier.items() if name and progress.waiting]
+        with self._db.read() as tx:
+            named = {name: get_plan(tx, name).namespace for name in waiting}
+        return next((name for name in waiting if named[name] == part.namespace), None)
+
+    def _finish_earlier(self, rooted: Rooted) -> Earlier:
+        """Go on with the plans of the endpoint that earlier triggers left unfinished."""
+        with self._db.read() as tx:
+            found = list_unfinished(tx, rooted.namespace)
+        return {plan_id: self.go_on(plan_id) for plan_id in found}
+
+    def go_on(self, plan_id: PlanId) -> Progress:
+        """Write the slices a plan still lacks, and queue as many tasks as there is room for."""
+        with self._db.read() as tx:
+            plan = get_plan(tx, plan_id)
+        written = cut_plan(self._db, self._clock, plan)
+        return replace(queue_tasks(self._db, self._clock, plan), new_slices=written)
+
+    def go_on_all(self) -> list[tuple[PlanId, Progress]]:
+        """Go on with every plan that still waits, whosever it is."""
+        with self._db.read() as tx:
+            found = list_unfinished(tx)
+        return [(plan_id, self.go_on(plan_id)) for plan_id in found]
+
+    def reslice(
+        self, provenance: str | None = None, plan_id: PlanId | None = None
+    ) -> list[Resliced]:
+        """Answer the requests of executors to cut the rest of a slice again."""
+        return reslice(self._db, self._clock, provenance, plan_id)
+
+    def _now(self, trigger: Trigger) -> datetime:
+        return trigger.at or self._clock.now()
 
 
-def _require_ready(compiled: Compiled) -> None:
-    if missing_parts := find_missing(compiled.spec):
-        spec = compiled.spec
-        raise NotReady(f"{spec.provenance}/{spec.endpoint}", missing_parts)
-
-
-def _remarks(compiled: Compiled, now: datetime, decided: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return what a plan notes of itself: how its window came about, and every downgrade."""
-    notes = [{"time": now, "by": "planner", "note": "window decided", "data": decided}]
-    for warning in compiled.spec.warnings:
-        notes.append({"time": now, "by": "compiler", "note": warning, "type": "downgrade"})
-    return notes
-
-
-def _root_row(trigger: Trigger, endpoint: str | None, now: datetime) -> TriggerRow:
+def _root_row(trigger: Trigger, now: datetime) -> TriggerRow:
     return TriggerRow(
         trigger.provenance,
-        endpoint,
+        trigger.endpoint,
         trigger.operation,
         now,
         trigger.scheduler,
@@ -237,20 +220,3 @@ def _root_row(trigger: Trigger, endpoint: str | None, now: datetime) -> TriggerR
         trigger.scheduler_run_id,
         trigger.params(),
     )
-
-
-def _plan_key(rooted: Rooted, window: Window, refills: Sequence[int]) -> str:
-    """Return the plan's key; a window that failed before is a plan of its own, not the old one."""
-    return keys.plan_key(
-        provenance=rooted.namespace.provenance,
-        operation=rooted.namespace.operation,
-        endpoint=rooted.namespace.endpoint,
-        window=window,
-        expr_proto_hash=rooted.compiled.proto_hash,
-        campaign=f"refill-{keys.digest(sorted(set(refills)))[:12]}" if refills else None,
-    )
-
-
-def _status(tx: Connection, plan_id: PlanId) -> PlanStatus:
-    query = text("SELECT status_code FROM ing_plan WHERE id = :id")
-    return PlanStatus(tx.execute(query, {"id": plan_id}).scalar_one())

@@ -43,7 +43,8 @@ class PlanSummary:
     def is_proved(self) -> bool:
         """Whether every slice succeeded and carries its certificate."""
         done = self.slices.get("SUCCEEDED", 0)
-        return done == sum(self.slices.values()) == sum(self.certificates.values())
+        own = sum(self.slices.values()) - self.slices.get("SUPERSEDED", 0)
+        return done == own == sum(self.certificates.values())
 
 
 def summarize_plan(tx: Connection, plan_id: PlanId) -> PlanSummary:
@@ -94,8 +95,10 @@ def _batch_sums(tx: Connection, plan_id: PlanId) -> dict[str, int]:
 def _by_status(tx: Connection, plan_id: PlanId) -> dict[str, int]:
     found = tx.execute(
         text(
-            "SELECT status_code, COUNT(*) FROM ing_plan_slice WHERE plan_id = :id"
-            " GROUP BY status_code ORDER BY status_code"
+            "SELECT CASE WHEN EXISTS (SELECT 1 FROM ing_plan_slice c WHERE c.plan_id = s.plan_id"
+            "                          AND c.parent_slice_id = s.id)"
+            " THEN 'SUPERSEDED' ELSE s.status_code END AS state, COUNT(*)"
+            " FROM ing_plan_slice s WHERE s.plan_id = :id GROUP BY state ORDER BY state"
         ),
         {"id": plan_id},
     )

@@ -45,10 +45,10 @@ _OF_RUN = text("""
 """)
 
 
-def find_plan_of_run(tx: Connection, job: str, run_id: str) -> PlanId | None:
-    """Return the plan that a Dagster run opened, or None when it had nothing to plan."""
-    found = tx.execute(_OF_RUN, {"job": job, "run": run_id}).scalar()
-    return None if found is None else PlanId(found)
+def list_plans_of_run(tx: Connection, job: str, run_id: str) -> list[PlanId]:
+    """Return the plans that a Dagster run opened; none when it had nothing to plan."""
+    found = tx.execute(_OF_RUN, {"job": job, "run": run_id}).scalars()
+    return [PlanId(plan_id) for plan_id in found]
 
 
 def find_newest_plan(tx: Connection) -> PlanId | None:
@@ -60,7 +60,8 @@ def find_newest_plan(tx: Connection) -> PlanId | None:
 _PROGRESS = text("""
     SELECT (SELECT COUNT(*) FROM ing_plan_slice
              WHERE plan_id = :plan AND status_code = 'SUCCEEDED'),
-           (SELECT COUNT(*) FROM ing_plan_slice WHERE plan_id = :plan),
+           (SELECT COUNT(*) FROM ing_plan_slice
+             WHERE plan_id = :plan AND status_code NOT IN ('PARTIAL', 'CANCELLED')),
            SUM(record_count), COUNT(*)
       FROM ing_task_run_batch WHERE plan_id = :plan AND status_code = 'SUCCEEDED'
 """)

@@ -49,14 +49,14 @@ def failure_of(result):
 
 @pytest.mark.parametrize("job", ["ingest_job", "plan_job"])
 @pytest.mark.parametrize(("config", "sentence"), BAD.values(), ids=BAD)
-def test_a_trigger_that_cannot_be_meant_writes_nothing(home, execute, rows, job, config, sentence):
+def test_a_trigger_that_cannot_be_meant_plans_nothing(home, execute, rows, job, config, sentence):
     result = execute(job, **config)
 
     assert not result.success
     step, said = failure_of(result)
     assert step == "compile_spec"
     assert said.startswith(sentence)
-    for table in ("ing_schedule_instance", "ing_plan", "ing_task"):
+    for table in ("ing_plan", "ing_plan_slice", "ing_task"):
         assert rows(f"SELECT COUNT(*) FROM {table}") == [(0,)]
 
 
@@ -67,12 +67,15 @@ def test_a_number_of_lanes_out_of_range_is_refused(home, execute, lanes):
     assert (step, said) == ("open_lanes", f"lanes is {lanes}; give a number from 1 to 8.")
 
 
-def test_an_endpoint_without_a_start_asks_for_one(home, execute, rows):
-    step, said = failure_of(execute("ingest_job", provenance="sandbox"))
+def test_a_window_in_the_future_is_refused_and_stays_on_the_root_row(home, execute, rows):
+    asked = {"provenance": "sandbox", "window_from": "2999-01-01"}
+    step, said = failure_of(execute("ingest_job", **asked))
 
     assert step == "open_plan"
-    assert said.startswith("This endpoint was never harvested and declares no start.")
+    assert said.startswith("The window begins at 2999-01-01T00:00:00.000000Z, which is in the fut")
     assert rows("SELECT COUNT(*) FROM ing_plan") == [(0,)]
+    ((problems,),) = rows("SELECT problems FROM ing_schedule_instance")
+    assert "which is in the future" in problems
 
 
 def test_a_ledger_without_tables_is_named(tmp_path, execute, monkeypatch):
@@ -136,5 +139,5 @@ def test_a_held_endpoint_is_no_success_however_often_it_is_repeated(
 
     for result in (first, second):
         step, said = failure_of(result)
-        assert step == "settle"
-        assert said.startswith("Plan 1 is not finished: its slices are 2 READY")
+        assert step == "open_plan"
+        assert said.startswith("sandbox/works is held by me: a person looks at it; nothing of it")

@@ -16,6 +16,7 @@ JOBS = {
     "ingest_job": ["compile_spec", "open_plan", "cut_slices", "execute_slice", "settle"],
     "plan_job": ["compile_spec", "open_plan", "queue_slices"],
     "execute_job": ["open_lanes", "execute_slice", "settle"],
+    "go_on_job": ["go_on"],
 }
 
 
@@ -24,7 +25,7 @@ def test_the_definitions_can_be_loaded():
 
     assert [job.name for job in defs.jobs] == list(JOBS)
     assert set(defs.resources) == {"ledger", "registry", "rate_gate", "cursors"}
-    assert [sensor.name for sensor in defs.sensors] == ["queued_tasks"]
+    assert [sensor.name for sensor in defs.sensors] == ["queued_tasks", "waiting_plans"]
     assert [schedule.name for schedule in defs.schedules] == ["harvest_schedule"]
 
 

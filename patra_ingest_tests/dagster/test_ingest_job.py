@@ -123,6 +123,6 @@ def test_a_cursor_that_was_left_behind_is_advanced_even_with_nothing_to_plan(
 
     result = harvest(**asked)
 
-    assert result.output_for_node("open_plan").plan_id is None
+    assert [opened.plan_id for opened in result.output_for_node("open_plan")] == [None]
     ((cursor,),) = rows("SELECT normalized_instant FROM ing_cursor")
     assert read_instant(cursor) == day(1)

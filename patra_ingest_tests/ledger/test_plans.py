@@ -7,11 +7,12 @@ import pytest
 from sqlalchemy import text
 
 from patra_ingest.errors import CompileError, NotReady, PlanError, UnknownName
+from patra_ingest.ledger.coverage import list_windows
 from patra_ingest.ledger.db import open_db, read_instant, read_json
 from patra_ingest.ledger.plans import get_plan, mark_plan, try_complete_plan
-from patra_ingest.ledger.slices import list_windows
 from patra_ingest.model.codes import Operation, PlanStatus, SliceStatus
 from patra_ingest.planner.plan import Planner
+from patra_ingest.planner.trigger import Trigger
 from patra_ingest.registry.apply import apply_pack
 from patra_ingest.registry.read import read_declaration
 from patra_ingest.spec.compile import compile_spec
@@ -29,6 +30,7 @@ from patra_ingest_tests.builders import (
 from patra_ingest_tests.fakes import FakeClock
 
 CLOCK = FakeClock(NOON)
+SECONDS = {"window": {"max_span": "1m"}}
 
 
 @pytest.fixture
@@ -108,11 +110,11 @@ def test_the_root_row_remembers_who_asked_for_what(db, planner):
     assert root["problems"] is None
 
 
-def test_the_same_trigger_again_plans_nothing(db, planner):
-    planner.plan(a_trigger(start=day(0), end=day(3)))
+def test_the_same_trigger_again_finds_the_same_plan(db, planner):
+    first = planner.plan(a_trigger(start=day(0), end=day(3)))
     again = planner.plan(a_trigger(start=day(0), end=day(3)))
 
-    assert (again.plan_id, again.slices) == (None, 0)
+    assert (again.plan_id, again.slices, again.queued) == (first.plan_id, 0, 0)
     assert len(rows(db, "ing_plan")) == 1
     assert len(rows(db, "ing_schedule_instance")) == 2, "the trigger itself is remembered"
 
@@ -144,9 +146,13 @@ def test_another_speed_or_address_is_the_same_namespace(db, planner):
     ("trigger", "error"),
     [
         (a_trigger(start=day(0), values={"paging": {"page_size": 0}}), CompileError),
-        (a_trigger(), PlanError),
+        (a_trigger(start=day(400)), PlanError),
+        (a_trigger(operation=Operation.METRICS), PlanError),
+        (a_trigger(partition="maths", start=day(0)), PlanError),
+        (a_trigger("nothing", start=day(0)), UnknownName),
+        (a_trigger(start=day(-73_000), end=day(0), values=SECONDS), PlanError),
     ],
-    ids=["does not compile", "no start"],
+    ids=["does not compile", "future", "METRICS", "partition", "no endpoint", "200 years"],
 )
 def test_why_a_trigger_was_refused_stays_on_its_root_row(db, planner, trigger, error):
     with pytest.raises(error) as caught:
@@ -155,49 +161,50 @@ def test_why_a_trigger_was_refused_stays_on_its_root_row(db, planner, trigger, e
     (root,) = rows(db, "ing_schedule_instance")
     (problem,) = read_json(root["problems"])
     assert problem in str(caught.value)
+    assert str(caught.value).count(". ") >= 1, "what is wrong, and what to do"
     for table in ("ing_plan", "ing_plan_slice", "ing_task"):
         assert rows(db, table) == []
 
 
-@pytest.mark.parametrize("names", [("nobody", "works"), ("example", "nothing")])
-def test_a_name_nobody_knows_leaves_nothing_behind(db, planner, names):
-    trigger = type(a_trigger())(*names, asked=a_trigger(start=day(0)).asked)
-
+def test_a_source_nobody_knows_leaves_its_trigger_and_nothing_else(db, planner):
     with pytest.raises(UnknownName):
-        planner.plan(trigger)
+        planner.plan(Trigger("nobody", "works"))
 
-    for table in ("ing_schedule_instance", "ing_plan", "ing_plan_slice", "ing_task"):
+    (root,) = rows(db, "ing_schedule_instance")
+    assert "nobody" in read_json(root["problems"])[0]
+    for table in ("ing_plan", "ing_plan_slice", "ing_task"):
         assert rows(db, table) == []
 
 
 def test_planners_that_cut_at_once_plan_no_window_twice(db, db_url, planner):
     planners = 4
     start = threading.Barrier(planners)
-    hours = {"window": {"max_span": "1h"}}
-    opened = [
-        planner.open_plan(planner.compile(a_trigger(start=day(n), end=day(n + 8), values=hours)))
-        for n in range(planners)
-    ]
+    hours = {"window": {"max_span": "1h"}, "planning": {"max_queued": 1000}}
 
-    def cut(one):
+    def plan(number):
         own = open_db(db_url)
         start.wait()
         try:
-            return Planner(own, CLOCK).cut_slices(one)
+            trigger = a_trigger(start=day(number), end=day(number + 8), values=hours)
+            Planner(own, CLOCK).plan(trigger)
         finally:
             own.close()
 
     with ThreadPoolExecutor(planners) as pool:
-        slices = list(pool.map(cut, opened))
+        list(pool.map(plan, range(planners)))
 
     windows = [(row["window_from"], row["window_to"]) for row in rows(db, "ing_plan_slice")]
-    assert len(windows) == len(set(windows)) == sum(slices) == 11 * 24
-    assert max(slices) == 8 * 24
+    assert len(windows) == len(set(windows)) == 11 * 24
+    assert len(rows(db, "ing_task")) == 11 * 24
 
 
 def test_many_slices_are_written_in_groups(db, planner):
     planned = planner.plan(
-        a_trigger(start=day(0), end=day(4), values={"window": {"max_span": "10m"}})
+        a_trigger(
+            start=day(0),
+            end=day(4),
+            values={"window": {"max_span": "10m"}, "planning": {"max_queued": 1000}},
+        )
     )
 
     assert planned.slices == len(rows(db, "ing_task")) == 4 * 144
@@ -211,10 +218,10 @@ def test_a_plan_is_completed_when_all_its_tasks_are_final(db, planner):
     def end(status, count):
         with db.write() as tx:
             done = text(
-                "UPDATE ing_task SET status_code = :status, finished_at = updated_at"
-                " WHERE status_code = 'QUEUED' AND slice_id IN"
-                " (SELECT id FROM (SELECT MIN(slice_id) AS id FROM ing_task"
-                " WHERE status_code = 'QUEUED') first)"
+                "UPDATE ing_plan_slice SET status_code = :status"
+                " WHERE status_code = 'READY' AND id IN"
+                " (SELECT id FROM (SELECT MIN(id) AS id FROM ing_plan_slice"
+                " WHERE status_code = 'READY') first)"
             )
             assert tx.execute(done, {"status": status}).rowcount == count
             return try_complete_plan(tx, planned.plan_id, NOON)

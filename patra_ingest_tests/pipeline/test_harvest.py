@@ -36,7 +36,7 @@ def test_a_harvest_lands_the_sources_truth_and_the_next_one_only_what_is_new(
     again = harvest(2)
 
     assert (again.plan_id, again.slices) == (None, 0)
-    assert "is covered already" in again.reason
+    assert "what lies before it is covered already" in again.reason
     assert box.stats()["requests"] == after_first
 
     third = harvest(3)

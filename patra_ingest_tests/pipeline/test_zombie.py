@@ -5,7 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from patra_ingest.executor.execute import TaskEnd, TaskExecutor
+from patra_ingest.executor.attempt import TaskEnd
+from patra_ingest.executor.execute import TaskExecutor
 from patra_ingest.executor.run_batch import BatchRunner, Upstream
 from patra_ingest.ledger.slices import follow_task
 from patra_ingest.ledger.tasks import lease_tasks

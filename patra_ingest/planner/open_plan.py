@@ -1,0 +1,151 @@
+"""Decide the window of one part of a trigger, what of it is missing, and open the plan for that.
+
+One planner at a time decides this for a provenance, in one transaction: no window is claimed twice.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from patra_ingest.errors import PlanError
+from patra_ingest.ledger.coverage import list_windows
+from patra_ingest.ledger.cursors import find_cursor
+from patra_ingest.ledger.plans import ensure_plan, find_plan, lock_planning
+from patra_ingest.ledger.runs import find_freshness
+from patra_ingest.ledger.slices import list_landed
+from patra_ingest.model import keys
+from patra_ingest.model.codes import Operation, PlanStatus, SliceStrategy
+from patra_ingest.model.lifecycle import is_final
+from patra_ingest.model.slices import CoveredWindow
+from patra_ingest.model.window import Window
+from patra_ingest.planner.coverage import missing, refilled
+from patra_ingest.planner.density import measure
+from patra_ingest.planner.namespaces import forward_of
+from patra_ingest.planner.open_update import find_pace, open_update
+from patra_ingest.planner.plan_row import plan_key, plan_row
+from patra_ingest.planner.slicing import (
+    Cut,
+    count_roughly,
+    is_newest_first,
+    strategy_of,
+    target_of,
+)
+from patra_ingest.planner.trigger import Opened, Part, Rooted
+from patra_ingest.planner.windowing import Decision, Standing, decide_window
+
+MAX_SLICES = 200_000
+_HISTORY = 500
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A window with what its namespace has of it."""
+
+    window: Window
+    covered: Sequence[CoveredWindow]
+    holes: tuple[Window, ...]
+
+
+def open_plan(tx: Connection, rooted: Rooted, part: Part, now: datetime) -> Opened:
+    """Return the plan of one part of a trigger: a new one, or the one it had before."""
+    lock_planning(tx, part.namespace.provenance)
+    decision = _decide(tx, rooted, part, now)
+    return replace(_opened(tx, rooted, part, decision, now), cuts=tuple(decision.cuts))
+
+
+def _opened(
+    tx: Connection, rooted: Rooted, part: Part, decision: Decision, now: datetime
+) -> Opened:
+    if decision.window is None:
+        return Opened(rooted, None, None, decision.reason, part.partition)
+    if _asks_ids(rooted):
+        return open_update(tx, rooted, part, decision, now)
+    window = decision.window
+    known = find_plan(tx, plan_key(rooted, part, window, None))
+    if known is not None and not is_final(known[1]):
+        plan_id, status = known
+        return Opened(rooted, plan_id, window, f"plan {plan_id} is {status}", part.partition)
+    covered = list_windows(tx, part.namespace, window.start)
+    holes = tuple(missing(window, covered))
+    if not holes:
+        return Opened(rooted, None, window, _covered(window, known), part.partition)
+    found = _Found(window, covered, holes)
+    return _open(tx, rooted, part, decision, found)
+
+
+def _covered(window: Window, known: tuple[int, PlanStatus] | None) -> str:
+    by = f" by plan {known[0]}" if known else ""
+    return f"{window} is covered already{by}"
+
+
+def _decide(tx: Connection, rooted: Rooted, part: Part, now: datetime) -> Decision:
+    spec, operation = rooted.compiled.spec, part.namespace.operation
+    cursor = find_cursor(tx, part.namespace)
+    forward = None
+    if operation is Operation.BACKFILL:
+        forward = find_cursor(tx, forward_of(part, rooted.compiled))
+    fresh = None
+    if spec.window.freshness is not None:
+        fresh = find_freshness(tx, spec.provenance, spec.endpoint)
+    by_ids = _asks_ids(rooted)
+    standing = Standing(
+        now,
+        cursor.value if cursor else None,
+        forward.value if forward else None,
+        fresh,
+        by_ids,
+        find_pace(tx, part.namespace) if by_ids else None,
+    )
+    return decide_window(operation, spec.window, spec.planning, rooted.trigger.asked, standing)
+
+
+def _asks_ids(rooted: Rooted) -> bool:
+    return strategy_of(rooted.compiled.spec) is SliceStrategy.ID_RANGE
+
+
+def _open(tx: Connection, rooted: Rooted, part: Part, decision: Decision, found: _Found) -> Opened:
+    spec = rooted.compiled.spec
+    _require_bearable(rooted, found.holes)
+    history = list_landed(tx, spec.provenance, spec.endpoint, rooted.compiled.proto_hash, _HISTORY)
+    how = Cut(
+        strategy_of(spec),
+        found.holes,
+        is_newest_first(spec),
+        target_of(spec),
+        measure(history, found.window, spec.planning.records_per_day),
+        part.partition,
+        _pages(rooted, history),
+    )
+    failed = sorted({i for hole in found.holes for i in refilled(hole, found.covered)})
+    refill = keys.digest(failed)[:12] if failed else None
+    params = {**how.as_json(), "refill": refill}
+    mark = refill and f"refill-{refill}"
+    ended = find_plan(tx, plan_key(rooted, part, found.window, mark))
+    if ended is not None and is_final(ended[1]):
+        # It was cancelled before it had slices, or is final and has a hole: this is another plan.
+        mark = f"after-{ended[0]}"
+        params["refill"] = refill or mark
+    plan_id, _ = ensure_plan(tx, plan_row(rooted, part, decision, params, mark))
+    return Opened(rooted, plan_id, found.window, None, part.partition)
+
+
+def _require_bearable(rooted: Rooted, holes: tuple[Window, ...]) -> None:
+    count = count_roughly(holes, rooted.compiled.spec.window)
+    by_time = strategy_of(rooted.compiled.spec) not in (
+        SliceStrategy.SINGLE,
+        SliceStrategy.PAGE_RANGE,
+    )
+    if by_time and count > MAX_SLICES:
+        raise PlanError(
+            f"This window would be cut into about {count:,} slices; a plan has {MAX_SLICES:,}"
+            " at most.",
+            "Ask for a shorter window, or for longer slices: --set window.max_span=7d.",
+        )
+
+
+def _pages(rooted: Rooted, history: Sequence[tuple[Window, int]]) -> int | None:
+    spec = rooted.compiled.spec
+    records = max((landed for _, landed in history), default=None) or spec.planning.total_records
+    return None if records is None else -(-records // spec.paging.page_size)
