@@ -177,7 +177,9 @@ def mark_done_to(tx: Connection, slice_id: SliceId, done: datetime) -> None:
 
 
 _LANDED = text("""
-    SELECT s.window_from, s.window_to, JSON_EXTRACT(r.certificate, '$.landed') AS landed
+    SELECT s.plan_id, s.window_from, s.window_to,
+           JSON_EXTRACT(s.slice_spec, '$.partition') AS part,
+           JSON_EXTRACT(r.certificate, '$.landed') AS landed
       FROM ing_plan p JOIN ing_plan_slice s ON s.plan_id = p.id
       JOIN ing_task t ON t.slice_id = s.id JOIN ing_task_run r ON r.task_id = t.id
      WHERE p.provenance_code = :provenance AND p.endpoint_name = :endpoint
@@ -188,12 +190,25 @@ _LANDED = text("""
 
 
 def list_landed(
-    tx: Connection, provenance: str, endpoint: str, proto_hash: str, limit: int
+    tx: Connection,
+    provenance: str,
+    endpoint: str,
+    proto_hash: str,
+    partition: str | None,
+    limit: int = 500,
 ) -> list[tuple[Window, int]]:
-    """Return how many records the newest succeeded windows of a question held, newest first."""
+    """Return how many records the newest succeeded windows of a question held, newest first.
+
+    Slices that share their window because it was cut by a second dimension count together.
+    """
     values = {"provenance": provenance, "endpoint": endpoint, "proto": proto_hash, "limit": limit}
+    landed: dict[Any, int] = {}
+    for row in tx.execute(_LANDED, values):
+        named = None if row.part is None else str(row.part).strip('"')
+        if row.landed is not None and named == partition:
+            key = (row.plan_id, row.window_from, row.window_to)
+            landed[key] = landed.get(key, 0) + int(row.landed)
     return [
-        (Window(read_instant(row.window_from), read_instant(row.window_to)), int(row.landed))
-        for row in tx.execute(_LANDED, values)
-        if row.landed is not None
+        (Window(read_instant(start), read_instant(end)), count)
+        for (_, start, end), count in landed.items()
     ]

@@ -164,6 +164,8 @@ def shift(instant: datetime, by: timedelta, zone: ZoneInfo) -> datetime:
     """
     sign = -1 if by < _NOTHING else 1
     days, rest = divmod(abs(by), _DAY)
+    if not days:  # no calendar needed, and an hour that comes twice would be taken for the first
+        return _utc(instant) + by
     local = _utc(instant).astimezone(zone) + sign * days * _DAY
     return local.astimezone(UTC) + sign * rest
 

@@ -20,7 +20,7 @@ from patra_ingest.model.codes import Operation, PlanStatus, SliceStrategy
 from patra_ingest.model.lifecycle import is_final
 from patra_ingest.model.slices import CoveredWindow
 from patra_ingest.model.window import Window
-from patra_ingest.planner.coverage import missing, refilled
+from patra_ingest.planner.coverage import STANDING, missing, refilled
 from patra_ingest.planner.density import measure
 from patra_ingest.planner.namespaces import forward_of
 from patra_ingest.planner.open_update import find_pace, open_update
@@ -36,7 +36,6 @@ from patra_ingest.planner.trigger import Opened, Part, Rooted
 from patra_ingest.planner.windowing import Decision, Standing, decide_window
 
 MAX_SLICES = 200_000
-_HISTORY = 500
 
 
 @dataclass(frozen=True)
@@ -68,11 +67,19 @@ def _opened(
         plan_id, status = known
         return Opened(rooted, plan_id, window, f"plan {plan_id} is {status}", part.partition)
     covered = list_windows(tx, part.namespace, window.start)
-    holes = tuple(missing(window, covered))
+    holes = tuple(missing(window, [*covered, *_harvested(tx, rooted, part, window)]))
     if not holes:
         return Opened(rooted, None, window, _covered(window, known), part.partition)
     found = _Found(window, covered, holes)
     return _open(tx, rooted, part, decision, found)
+
+
+def _harvested(tx: Connection, rooted: Rooted, part: Part, window: Window) -> list[CoveredWindow]:
+    """Return what HARVEST has or is on: a BACKFILL asks for it only as a campaign."""
+    if part.namespace.operation is not Operation.BACKFILL or rooted.trigger.campaign is not None:
+        return []
+    found = list_windows(tx, forward_of(part, rooted.compiled), window.start)
+    return [one for one in found if one.status in STANDING]
 
 
 def _covered(window: Window, known: tuple[int, PlanStatus] | None) -> str:
@@ -108,7 +115,8 @@ def _asks_ids(rooted: Rooted) -> bool:
 def _open(tx: Connection, rooted: Rooted, part: Part, decision: Decision, found: _Found) -> Opened:
     spec = rooted.compiled.spec
     _require_bearable(rooted, found.holes)
-    history = list_landed(tx, spec.provenance, spec.endpoint, rooted.compiled.proto_hash, _HISTORY)
+    question = rooted.compiled.proto_hash
+    history = list_landed(tx, spec.provenance, spec.endpoint, question, part.partition)
     how = Cut(
         strategy_of(spec),
         found.holes,

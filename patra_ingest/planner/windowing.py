@@ -23,6 +23,7 @@ from patra_ingest.model.window import (
 )
 from patra_ingest.spec.planning import PlanningSpec
 from patra_ingest.spec.snapshot import WindowSpec
+from patra_ingest.spec.words import duration_text
 
 _PACE = timedelta(days=1)  # of an UPDATE by ids that never ran before
 
@@ -118,7 +119,8 @@ def _facts(spec: WindowSpec, asked: Asked, standing: Standing) -> dict[str, Any]
 
 
 def _grid(spec: WindowSpec) -> str:
-    step = spec.align if spec.mode is WindowMode.CALENDAR and spec.align else spec.granularity
+    is_calendar = spec.mode is WindowMode.CALENDAR and spec.align
+    step = spec.align if is_calendar else duration_text(spec.granularity)
     return f"{step} in {spec.zone}"
 
 
@@ -207,6 +209,12 @@ def _nothing(
     forward, cursor = standing.forward, standing.cursor
     if operation is Operation.BACKFILL and forward and _aligned(forward, spec) == end:
         return f"HARVEST has everything from {instant_iso(end)} on"
+    past = operation is Operation.BACKFILL
+    if cursor and asked.end and asked.end <= cursor and not past:
+        return (
+            f"the cursor stands at {instant_iso(cursor)}: what lies before it is covered already;"
+            " ask for it again by BACKFILL or with a campaign"
+        )
     if cursor and _aligned(cursor, spec) == start:
         return (
             f"everything before {instant_iso(start)} is planned already, and the source is"

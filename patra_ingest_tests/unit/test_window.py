@@ -3,12 +3,22 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from patra_ingest.model.window import Window, ceil_to, floor_to, merge, parse_instant, shift
+from patra_ingest.model.registry_codes import CalendarAlign
+from patra_ingest.model.window import (
+    Window,
+    ceil_to,
+    floor_calendar,
+    floor_to,
+    merge,
+    parse_instant,
+    shift,
+)
 
 BERLIN = ZoneInfo("Europe/Berlin")
 LONDON = ZoneInfo("Europe/London")
 NEW_YORK = ZoneInfo("America/New_York")
 ST_JOHNS = ZoneInfo("America/St_Johns")
+KATHMANDU = ZoneInfo("Asia/Kathmandu")
 APIA = ZoneInfo("Pacific/Apia")
 UTC_ZONE = ZoneInfo("UTC")
 NAIVE = datetime(2026, 1, 1, tzinfo=UTC).replace(tzinfo=None)
@@ -150,6 +160,31 @@ def test_the_grid_is_the_sources_own(instant, granularity, zone, floor, ceil):
     assert ceil_to(at(instant), granularity, zone) == at(ceil)
 
 
+@pytest.mark.parametrize(
+    ("align", "zone", "instant", "floor"),
+    [
+        ("HOUR", UTC_ZONE, "2026-05-14T12:34:56Z", "2026-05-14T12:00:00Z"),
+        ("HOUR", KATHMANDU, "2026-05-14T12:34:56Z", "2026-05-14T12:15:00Z"),
+        ("DAY", UTC_ZONE, "2026-05-14T12:34:56Z", "2026-05-14T00:00:00Z"),
+        ("DAY", NEW_YORK, "2026-05-14T03:59:59Z", "2026-05-13T04:00:00Z"),
+        ("WEEK", UTC_ZONE, "2026-05-14T12:34:56Z", "2026-05-11T00:00:00Z"),
+        ("WEEK", UTC_ZONE, "2026-05-11T00:00:00Z", "2026-05-11T00:00:00Z"),
+        ("WEEK", UTC_ZONE, "2026-05-10T23:59:59Z", "2026-05-04T00:00:00Z"),
+        ("WEEK", NEW_YORK, "2026-03-09T03:59:59Z", "2026-03-02T05:00:00Z"),
+        ("WEEK", NEW_YORK, "2026-03-12T00:00:00Z", "2026-03-09T04:00:00Z"),
+        ("MONTH", UTC_ZONE, "2026-05-31T23:59:59Z", "2026-05-01T00:00:00Z"),
+        ("MONTH", NEW_YORK, "2026-11-30T00:00:00Z", "2026-11-01T04:00:00Z"),
+        ("MONTH", NEW_YORK, "2026-04-01T03:59:59Z", "2026-03-01T05:00:00Z"),
+        ("MONTH", ST_JOHNS, "2010-11-07T02:40:00Z", "2010-11-01T02:30:00Z"),
+        ("MONTH", APIA, "2011-12-30T12:00:00Z", "2011-12-01T10:00:00Z"),
+    ],
+)
+def test_an_hour_a_day_a_week_and_a_month_begin_by_the_calendar_of_the_source(
+    align, zone, instant, floor
+):
+    assert floor_calendar(at(instant), CalendarAlign(align), zone) == at(floor)
+
+
 @pytest.mark.parametrize("granularity", [timedelta(0), -DAY, timedelta(hours=36)])
 def test_a_granularity_without_a_grid_is_refused(granularity):
     with pytest.raises(ValueError, match="granularity"):
@@ -209,3 +244,12 @@ def test_what_is_not_covered_is_left_over_in_order():
     ]
     assert month.minus([]) == [month]
     assert month.minus([month]) == []
+
+
+def test_a_shift_of_less_than_a_day_is_time_that_passes_also_in_the_hour_that_comes_twice():
+    zone = ZoneInfo("America/New_York")
+    second = parse_instant("2026-11-01T06:30:00Z")  # 01:30 for the second time
+
+    assert shift(second, timedelta(hours=1), zone) == second + timedelta(hours=1)
+    assert shift(second, timedelta(seconds=-1), zone) == second - timedelta(seconds=1)
+    assert shift(second, timedelta(0), zone) == second
