@@ -138,7 +138,7 @@ _BEHIND = text("""
        AND c.cursor_key = p.cursor_key AND c.namespace_scope_code = p.namespace_scope_code
        AND c.namespace_key = p.namespace_key
      WHERE s.status_code = 'SUCCEEDED'
-       AND (c.id IS NULL OR s.window_to > c.normalized_instant)
+       AND (c.id IS NULL OR COALESCE(s.window_to, p.window_to) > c.normalized_instant)
      GROUP BY p.provenance_code, p.endpoint_name, p.operation_code, p.cursor_key,
               p.namespace_scope_code, p.namespace_key
 """)

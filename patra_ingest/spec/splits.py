@@ -32,6 +32,12 @@ class ValueSplit(Word):
     clause: str = Field(description="Template with ${value}.")
     values: tuple[Text, ...] = Field(min_length=2)
 
+    @model_validator(mode="after")
+    def _are_told_apart(self) -> Self:
+        if len(set(self.values)) < len(self.values):
+            raise ValueError("a value is there twice")
+        return self
+
 
 class PrefixSplit(Word):
     """Prefixes of a key, letter by letter, such as DOIs by their suffix."""
@@ -40,6 +46,12 @@ class PrefixSplit(Word):
     clause: str = Field(description="Template with ${value}.")
     alphabet: str = Field(min_length=2)
     depth: Annotated[int, Field(ge=1, le=4)] = 1
+
+    @model_validator(mode="after")
+    def _are_told_apart(self) -> Self:
+        if len(set(self.alphabet)) < len(self.alphabet):
+            raise ValueError("a letter is there twice")
+        return self
 
 
 Split = Annotated[NumberSplit | ValueSplit | PrefixSplit, Field(discriminator="by")]

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, text
 from patra_ingest.ledger.coverage import list_windows
 from patra_ingest.ledger.cursors import find_cursor
 from patra_ingest.ledger.db import Row, find_instant, read_instant, read_json
+from patra_ingest.model import keys
 from patra_ingest.model.codes import NamespaceScope, Operation, SliceStatus
 from patra_ingest.model.lineage import PlanId, SliceId
 from patra_ingest.model.namespace import Namespace
@@ -62,6 +63,7 @@ class PlanFacts:
     zone: str
     has_start: bool
     overrides: Mapping[str, Any]
+    question: str  # the hash of what it asks, without any window
 
     def settled_until(self, now: datetime) -> datetime:
         """Return how far a plan of this moment would reach: now − safety lag, on the grid."""
@@ -149,11 +151,14 @@ def _read(tx: Connection, row: Row) -> NamespaceFacts:
     first, past = find_instant(row["first"]), find_instant(row["past"])
     planned = Window(first, past) if first and past else None
     facts = list_windows(tx, namespace, planned.start) if planned else []
+    newest = _plan_facts(tx, PlanId(row["newest"]))
+    if planned and namespace.operation is Operation.BACKFILL and newest.campaign is None:
+        facts += _harvested(tx, namespace, newest, planned.start)
     unwindowed = _count_unwindowed(tx, namespace)
     cursor = find_cursor(tx, namespace)
     return NamespaceFacts(
         namespace,
-        _plan_facts(tx, PlanId(row["newest"])),
+        newest,
         # A plan of ids or pages may have a window, but no slice of it stands for a part of it.
         planned if facts or not unwindowed else None,
         facts,
@@ -164,8 +169,18 @@ def _read(tx: Connection, row: Row) -> NamespaceFacts:
     )
 
 
+def _harvested(
+    tx: Connection, namespace: Namespace, newest: PlanFacts, after: datetime
+) -> list[CoveredWindow]:
+    """Return what HARVEST has of the same question: a BACKFILL does not ask for it again."""
+    key = keys.namespace_key(NamespaceScope.EXPR, newest.question, partition=newest.partition)
+    forward = replace(namespace, operation=Operation.HARVEST, scope=NamespaceScope.EXPR, key=key)
+    found = list_windows(tx, forward, after)
+    return [one for one in found if one.status is SliceStatus.SUCCEEDED]
+
+
 _PLAN = text("""
-    SELECT p.id, p.campaign, p.slice_params, p.spec_snapshot, s.trigger_params
+    SELECT p.id, p.campaign, p.expr_proto_hash, p.slice_params, p.spec_snapshot, s.trigger_params
       FROM ing_plan p LEFT JOIN ing_schedule_instance s ON s.id = p.schedule_instance_id
      WHERE p.id = :id
 """)
@@ -185,6 +200,7 @@ def _plan_facts(tx: Connection, plan_id: PlanId) -> PlanFacts:
         window["zone"],
         window.get("initial_from") is not None,
         {name: asked[name] for name in ("set", "params", "query") if asked.get(name)},
+        row["expr_proto_hash"],
     )
 
 

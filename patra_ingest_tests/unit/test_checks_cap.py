@@ -1,8 +1,10 @@
 """Result caps: a failing pack for every rule about more results than are served."""
 
 import pytest
+from pydantic import ValidationError
 
 from patra_ingest.spec.checks import cap
+from patra_ingest.spec.parts import CapPart
 from patra_ingest_tests.unit.check_packs import (
     GONE,
     Case,
@@ -122,3 +124,16 @@ def test_the_total_of_a_probe_is_enough(sqlite_template):
     cap = {"max": 100, "probe": {"query": {"rows": "0"}, "total": "$.n"}}
     form = changed(a_search(), {CAP: cap, "endpoints.works.paging.total": GONE})
     assert problems_of(sqlite_template, form) == ()
+
+
+@pytest.mark.parametrize(
+    "split",
+    [
+        {"by": "VALUE", "clause": "${value}", "values": ["a", "b", "a"]},
+        {"by": "PREFIX", "clause": "${value}", "alphabet": "aba"},
+    ],
+    ids=["values", "letters"],
+)
+def test_a_part_that_would_be_asked_for_twice_is_refused(split):
+    with pytest.raises(ValidationError, match="is there twice"):
+        CapPart.model_validate({"max": 10, "then": [split]})

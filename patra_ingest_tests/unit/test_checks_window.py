@@ -61,6 +61,14 @@ CASES = (
         operation=BACKFILL,
     ),
     Case(
+        window.spans_fit_the_calendar,
+        "slices longer than the calendar",
+        {f"{WINDOW}.max_span": "1000000d"},
+        "endpoints.works.window.max_span",
+        "1000000d is longer than a century",
+        "use less",
+    ),
+    Case(
         window.the_lag_covers_the_grain,
         "a day that is not over",
         {f"{WINDOW}.granularity": "DAY", f"{WINDOW}.safety_lag": "10m"},
@@ -224,6 +232,17 @@ def test_a_backfill_may_go_by_publication_date(sqlite_template):
 
 def test_a_backfill_may_go_without_a_date_where_we_drop_the_rest_ourselves(sqlite_template):
     change = {f"{WINDOW}.meaning": "NONE", "endpoints.works.response.client_window": True}
+    assert problems_of(sqlite_template, changed(a_search(), change), BACKFILL) == ()
+
+
+@pytest.mark.parametrize("strategy", ["SINGLE", "PAGE_RANGE"])
+def test_a_backfill_may_walk_the_whole_source_where_the_pack_says_so(sqlite_template, strategy):
+    paging = {"type": "OFFSET", "page_size": 10, "size_param": "rows", "offset_param": "offset"}
+    change = {
+        f"{WINDOW}.meaning": "NONE",
+        "endpoints.works.planning": {"strategy": strategy},
+        "endpoints.works.paging": {**paging, "consistency": "STABLE_SORT"},
+    }
     assert problems_of(sqlite_template, changed(a_search(), change), BACKFILL) == ()
 
 

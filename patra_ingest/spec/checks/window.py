@@ -8,6 +8,7 @@ from patra_ingest.model.codes import (
     CalendarAlign,
     EndpointUsage,
     Operation,
+    SliceStrategy,
     TimeUnit,
     WatermarkSource,
     WindowMode,
@@ -17,6 +18,7 @@ from patra_ingest.spec.problems import Problem
 from patra_ingest.spec.subject import Subject
 from patra_ingest.spec.words import Consistency, Meaning, duration_text
 
+_CENTURY = timedelta(days=36_525)
 _ALIGNED = {
     CalendarAlign.HOUR: timedelta(hours=1),
     CalendarAlign.DAY: timedelta(days=1),
@@ -54,12 +56,24 @@ def a_window_narrows_something(subject: Subject) -> Iterator[Problem]:
     """Without a date to filter by, every slice would be the whole source."""
     no_filter = subject.shaped.window.meaning == Meaning.NONE
     client = subject.shaped.response.client_window
-    if subject.operation == Operation.BACKFILL and no_filter and not client:
+    whole = subject.shaped.planning.strategy in (SliceStrategy.SINGLE, SliceStrategy.PAGE_RANGE)
+    if subject.operation == Operation.BACKFILL and no_filter and not client and not whole:
         yield Problem(
             "window.meaning",
             "NONE: no window can be asked for",
-            "declare operations: [UPDATE], or response.client_window with updated_at",
+            "declare planning.strategy: SINGLE or PAGE_RANGE, operations: [UPDATE],"
+            " or response.client_window with updated_at",
         )
+
+
+def spans_fit_the_calendar(subject: Subject) -> Iterator[Problem]:
+    """A window is added to a date, and dates end in the year 9999."""
+    for key in ("max_span", "min_span", "overlap", "lookback", "safety_lag"):
+        span = getattr(subject.shaped.window, key)
+        if span is not None and span > _CENTURY:
+            yield Problem(
+                f"window.{key}", f"{duration_text(span)} is longer than a century", "use less"
+            )
 
 
 def the_lag_covers_the_grain(subject: Subject) -> Iterator[Problem]:
@@ -156,6 +170,7 @@ CHECKS = (
     a_window_narrows_something,
     the_lag_covers_the_grain,
     spans_make_sense,
+    spans_fit_the_calendar,
     calendars_are_aligned,
     the_watermark_can_be_read,
     the_format_shows_the_grain,
