@@ -1,4 +1,4 @@
-"""`make bench`: start-up, harvest beside a bare loop, reading and compiling a spec, paths.
+"""`make bench`: start-up, harvest beside a bare loop, reading, compiling, planning, paths.
 
 `python -m bench paths registry` measures only what is named.
 """
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from bench.harvest import compare_harvest
 from bench.paths import measure_paths
+from bench.planning import measure_planning
 from bench.registry import measure_registry
 
 REPEATS = 5
@@ -53,7 +54,19 @@ def registry():
         measure_registry(Path(folder), os.environ.get("PATRA_TEST_MYSQL_URL", ""))
 
 
-PARTS = {"start": start_up, "harvest": harvest, "registry": registry, "paths": measure_paths}
+def planning():
+    """Print time and memory of planning many slices."""
+    with tempfile.TemporaryDirectory() as folder:
+        measure_planning(Path(folder), os.environ.get("PATRA_TEST_MYSQL_URL", ""))
+
+
+PARTS = {
+    "start": start_up,
+    "harvest": harvest,
+    "registry": registry,
+    "planning": planning,
+    "paths": measure_paths,
+}
 
 
 def main(names):

@@ -10,8 +10,8 @@ import typer
 
 import patra_ingest
 from patra_ingest.cli.app import app
-from patra_ingest.executor.certificate import Verdict
 from patra_ingest.executor.attempt import TaskEnd
+from patra_ingest.executor.certificate import Verdict
 from patra_ingest.expr.conversions import CONVERSIONS
 from patra_ingest.expr.functions import FUNCTIONS
 from patra_ingest.model import codes

@@ -114,7 +114,8 @@ def _why_failed(failures: Sequence[Failure]) -> str:
     """Return every kind of failure once, in the words of its last case."""
     alike: dict[tuple[SliceStatus, str | None], list[Failure]] = defaultdict(list)
     for failure in failures:
-        alike[failure.status, failure.error_code].append(failure)
+        code = None if failure.status is SliceStatus.CANCELLED else failure.error_code
+        alike[failure.status, code].append(failure)
     sentences = [
         _ended(group[-1]) + (f" ({len(group)} slices)" if len(group) > 1 else "")
         for group in alike.values()
@@ -143,8 +144,10 @@ def _remedy(facts: NamespaceFacts, window: Window) -> str:
     if facts.superseded_by is not None:
         return f"nothing: plan {facts.superseded_by} asks another question, see its own coverage"
     words = f"patra plan {own.provenance} --endpoint {own.endpoint}"
-    if own.operation is not Operation.HARVEST:
-        words += f" --op {own.operation}"
+    behind = facts.cursor is not None and window.end <= facts.cursor
+    operation = Operation.BACKFILL if behind and _goes_on(facts) else own.operation
+    if operation is not Operation.HARVEST:
+        words += f" --op {operation}"
     if not _next_trigger_reaches(facts, window):
         words += f" --from {write_moment(window.start)} --to {write_moment(window.end)}"
     same = newest.overrides or newest.partition or newest.campaign

@@ -64,6 +64,8 @@ def plan(  # noqa: PLR0913 - the options of a trigger
     with open_ingest() as live:
         planned = live.planner.plan(trigger)
     print_json(planned.as_json()) if as_json else say_planned(planned)
+    if planned.problems:
+        raise typer.Exit(1)
 
 
 def work(

@@ -108,6 +108,11 @@ def say_planned(planned: "Planned") -> None:
             say(f"Plan {part.plan_id}{of}{_progress(part)}.")
         for cut in part.cuts:
             say(f"  {cut}")
+    children = sum(one.children for one in planned.resliced)
+    if children:
+        say(f"Slices that proved too big were cut again, into {children}.")
+    for problem in planned.problems:
+        say(f"Failed: {problem}.")
 
 
 def _progress(part: "PlannedPart") -> str:
@@ -115,14 +120,20 @@ def _progress(part: "PlannedPart") -> str:
     if progress is None:
         return ""
     window = f": {part.window}" if part.window else ""
-    new = f"{window} in {progress.new_slices} slices" if not part.reason else " goes on"
-    sentence = f"{new}, {progress.queued} tasks queued"
+    new = f"{window} in {_many(progress.new_slices, 'slice')}" if not part.reason else " goes on"
+    sentence = f"{new}, {_many(progress.queued, 'task')} queued"
     if progress.next_due:
         sentence += f", the first is due {progress.next_due:%Y-%m-%d %H:%M}Z"
     if progress.waiting:
         why = f"({progress.reason})"
-        sentence += f"; {progress.waiting} slices wait {why}, the next trigger goes on with them"
+        verb = "waits" if progress.waiting == 1 else "wait"
+        waiting = f"{_many(progress.waiting, 'slice')} {verb} {why}"
+        sentence += f"; {waiting}, the next trigger goes on"
     return sentence
+
+
+def _many(count: int, thing: str) -> str:
+    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
 
 
 def _at(instant: datetime | None) -> str:

@@ -125,6 +125,9 @@ def queue_slices(
     slices, queued = sum(p.new_slices for p in done), sum(p.queued for p in done)
     waiting = sum(p.waiting for p in done)
     context.add_output_metadata({"slices": slices, "queued": queued, "waiting": waiting})
+    problems = [r.problem for one in opened for r in one.resliced if r.problem]
+    if problems:
+        raise dg.Failure(" ".join(problems))
     return slices
 
 

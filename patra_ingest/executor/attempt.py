@@ -7,11 +7,11 @@ from typing import Any
 from patra_ingest.cursor.advance import Evidence
 from patra_ingest.errors import RequestRejected
 from patra_ingest.executor.history import History
+from patra_ingest.executor.leased import Work
 from patra_ingest.executor.paging import Page
-from patra_ingest.executor.run_batch import Work
 from patra_ingest.ledger.slices import Slice
+from patra_ingest.model.bounds import Bounds, read_bounds
 from patra_ingest.model.lineage import BatchId, Lineage
-from patra_ingest.model.window import Window
 
 
 class TaskEnd(StrEnum):
@@ -37,11 +37,12 @@ class Attempt:
     last_batch: BatchId | None = None
 
 
-def window_of(one: Slice) -> Window:
-    """Return the window of a slice; raise for one that is cut by something else."""
-    if one.window is None:
-        raise RequestRejected(f"this version cannot execute slices cut by {one.spec['dimension']}")
-    return one.window
+def executable(one: Slice) -> Bounds:
+    """Return what a slice asks for; raise for a range of pages, which nobody can walk yet."""
+    bounds = read_bounds(one.spec)
+    if bounds.pages is not None:
+        raise RequestRejected("this version cannot execute slices cut by pages")
+    return bounds
 
 
 def evidence_of(attempt: Attempt) -> Evidence:

@@ -31,6 +31,7 @@ class Certificate:
     retries: int
     stop_rule: str | None
     verdict: Verdict
+    gone: int = 0  # ids that were asked for and that the source does not have
 
     def as_json(self) -> dict[str, Any]:
         """Return the certificate as the ledger keeps it."""
@@ -68,6 +69,7 @@ def certify(batches: Sequence[dict[str, Any]], total_path: str | None) -> Certif
         retries += stats["retryCount"]
     totals = [stats["total"] for stats in batches if stats["total"] is not None]
     landed = len(ids) + nameless
+    gone = sum(stats.get("goneIds", 0) for stats in batches)
     return Certificate(
         totals[-1] if totals else None,
         total_path if totals else None,
@@ -76,7 +78,8 @@ def certify(batches: Sequence[dict[str, Any]], total_path: str | None) -> Certif
         duplicates,
         retries,
         batches[-1]["stopRule"] if batches else None,
-        _verdict(landed, totals),
+        _verdict(landed + gone, totals),
+        gone,
     )
 
 

@@ -30,12 +30,13 @@ from patra_ingest.errors import (
     Throttled,
     TransientError,
 )
-from patra_ingest.executor.attempt import Attempt, TaskEnd, evidence_of, window_of
+from patra_ingest.executor.attempt import Attempt, TaskEnd, evidence_of, executable
 from patra_ingest.executor.certificate import Certificate, Verdict, certify
 from patra_ingest.executor.history import History
+from patra_ingest.executor.leased import Work
 from patra_ingest.executor.outcome import Failure, judge_failure, run_stats
 from patra_ingest.executor.paging import Page, first_page, page_at
-from patra_ingest.executor.run_batch import LONGEST_WAIT, Answer, BatchRunner, Work
+from patra_ingest.executor.run_batch import LONGEST_WAIT, Answer, BatchRunner
 from patra_ingest.ledger.batches import fail_open_batches, list_done
 from patra_ingest.ledger.db import Db
 from patra_ingest.ledger.holds import place_hold
@@ -52,6 +53,7 @@ from patra_ingest.ledger.tasks import (
     require_lease,
 )
 from patra_ingest.model.codes import ResliceReason, RunStatus, SliceStatus, TaskStatus
+from patra_ingest.spec.slice_spec import lookback_of
 
 OnBatch = Callable[[dict[str, Any]], None]
 
@@ -89,19 +91,18 @@ class TaskExecutor:
             plan = get_plan(tx, lease.plan_id)
             one, retries = get_slice_of(tx, lease.task_id)
             done = list_done(tx, lease.task_id, one.expr_hash)
-            window = window_of(one)
-            run = start_run(tx, lease, plan, window, now)
+            run = start_run(tx, lease, plan, one.window, now)
             mark_executing(tx, lease, now)
             follow_task(tx, lease.slice_id, SliceStatus.EXECUTING, now)
-        page: Page | None = first_page(plan.spec.paging)
+        bounds = executable(one)
+        work = Work(lease, plan, run, bounds, one.expr_hash, stop, lookback_of(one.spec))
+        page: Page | None = first_page(work.walk)
         if done:
             last = done[-1]
             page = (
-                last.after_position
-                and page_at(plan.spec.paging, last.page_no + 1, last.after_position)
+                last.after_position and page_at(work.walk, last.page_no + 1, last.after_position)
             ) or None
         history = History.of([batch.stats for batch in done])
-        work = Work(lease, plan, run, window, one.expr_hash, stop, one.spec)
         return Attempt(work, history, page, retries, [], done[-1].id if done else None)
 
     def _refuse(self, lease: Lease, error: Exception) -> TaskEnd:

@@ -47,7 +47,7 @@ class _Columns:
     fields: list[tuple[FieldSpec, list[Any]]]
 
 
-def map_items(items: Iterable[Any], spec: SpecSnapshot, asked: Window) -> Mapped:
+def map_items(items: Iterable[Any], spec: SpecSnapshot, asked: Window | None) -> Mapped:
     """Map every item; one that fails does not stop the others."""
     page = list(items)
     columns = _columns(page, spec)
@@ -139,6 +139,8 @@ def _updated_at(value: Any, spec: SpecSnapshot, may_lack: bool) -> datetime | No
         raise BadRecord(where, f"{value!r} is no ISO time") from None
 
 
-def _is_outside(record: NewRecord, spec: SpecSnapshot, asked: Window) -> bool:
+def _is_outside(record: NewRecord, spec: SpecSnapshot, asked: Window | None) -> bool:
     at = record.source_updated_at
-    return spec.response.client_window and at is not None and not asked.contains(at)
+    if asked is None or at is None:
+        return False
+    return spec.response.client_window and not asked.contains(at)

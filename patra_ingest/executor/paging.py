@@ -19,6 +19,21 @@ class Page:
 
 
 @dataclass(frozen=True)
+class IdsWalk:
+    """A walk over ids: one page is one request for as many as the source takes at once."""
+
+    ids: tuple[str, ...]
+    per_request: int
+
+    def asked(self, page: Page) -> tuple[str, ...]:
+        """Return the ids that a page asks for."""
+        return self.ids[page.offset : page.offset + self.per_request]
+
+
+Walk = Paging | IdsWalk
+
+
+@dataclass(frozen=True)
 class Seen:
     """What the last response told us about paging."""
 
@@ -34,10 +49,10 @@ class Ended:
     rule: StopRule
 
 
-def first_page(paging: Paging) -> Page:
+def first_page(paging: Walk) -> Page:
     """Return where a slice begins."""
     match paging:
-        case OffsetPaging():
+        case OffsetPaging() | IdsWalk():
             return Page()
         case TokenPaging(initial_token=token):
             return Page(token=token)
@@ -45,12 +60,20 @@ def first_page(paging: Paging) -> Page:
             _unknown(paging)
 
 
-def next_page(paging: Paging, page: Page, seen: Seen) -> Page | Ended:
+def next_page(paging: Walk, page: Page, seen: Seen) -> Page | Ended:
     """Return the page after `page`, or the declared stop rule that makes it the last.
 
     Only declared rules end a slice. A token that does not move, or no token where none of the
     rules speaks of it, is an error: silence is never taken for the end.
     """
+    if isinstance(paging, IdsWalk):
+        following = page.offset + paging.per_request
+        more = following < len(paging.ids)
+        return Page(page.number + 1, following) if more else Ended(StopRule.TOTAL_REACHED)
+    return _following(paging, page, seen)
+
+
+def _following(paging: Paging, page: Page, seen: Seen) -> Page | Ended:
     for rule in paging.stop:
         if _holds(rule, paging, page, seen):
             return Ended(rule)
@@ -97,9 +120,11 @@ def _unknown(paging: Paging) -> NoReturn:
     raise EndpointHalted(f"this version cannot walk pages of the kind {paging.type}")
 
 
-def position(paging: Paging, page: Page) -> str:
+def position(paging: Walk, page: Page) -> str:
     """Return the page's place in its slice as text: what the ledger stores and compares."""
     match paging:
+        case IdsWalk():
+            return f"ids:{page.offset}"
         case OffsetPaging():
             return f"offset:{page.offset}"
         case TokenPaging():
@@ -108,11 +133,11 @@ def position(paging: Paging, page: Page) -> str:
             _unknown(paging)
 
 
-def page_at(paging: Paging, number: int, text: str) -> Page:
+def page_at(paging: Walk, number: int, text: str) -> Page:
     """Return the page a stored position names; the opposite of `position`."""
     value = text.partition(":")[2]
     match paging:
-        case OffsetPaging():
+        case OffsetPaging() | IdsWalk():
             return Page(number, offset=int(value))
         case TokenPaging():
             return Page(number, token=value or None)

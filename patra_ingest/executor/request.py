@@ -29,7 +29,7 @@ _FORM = "application/x-www-form-urlencoded"
 class Asking:
     """One batch about to be asked: its slice, its page, and who asks when."""
 
-    window: Window
+    window: Window | None  # None: the slice is cut by ids
     page: Page
     run_id: RunId
     batch_no: int
@@ -38,6 +38,7 @@ class Asking:
     lookback: timedelta = timedelta(0)
     split: str | None = None
     partition: Mapping[str, str] = field(default_factory=dict)
+    ids: tuple[str, ...] = ()
 
 
 def render(spec: SpecSnapshot, asking: Asking) -> Request:
@@ -164,9 +165,10 @@ def _filled_tree(tree: Any, variables: Mapping[str, object]) -> Any:
 
 
 def _variables(spec: SpecSnapshot, asking: Asking) -> Mapping[str, object]:
-    page = asking.page
+    page, window = asking.page, asking.window
     return {
-        "window": window_variables(spec.window, asking.window, asking.lookback),
+        "window": window_variables(spec.window, window, asking.lookback) if window else {},
+        "ids": list(asking.ids) or None,
         "page": {
             "size": spec.paging.page_size,
             "offset": page.offset,

@@ -4,8 +4,7 @@ The transaction begins by requiring the lease; a worker that has lost it writes 
 before the transaction can be repeated without a trace but a stored body and a spent permit.
 """
 
-import threading
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -14,9 +13,11 @@ from sqlalchemy.exc import IntegrityError
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random
 
 from patra_ingest.clock import Clock
-from patra_ingest.errors import LedgerBusy, Throttled
+from patra_ingest.errors import LedgerBusy, SliceIncomplete, Throttled
 from patra_ingest.executor.decoding import Decoded, decode
 from patra_ingest.executor.history import History, page_numbers, require_reach, require_sense
+from patra_ingest.executor.ids import find_unanswered, hold_against
+from patra_ingest.executor.leased import Work
 from patra_ingest.executor.mapping import Mapped, map_items
 from patra_ingest.executor.outcome import batch_stats
 from patra_ingest.executor.paging import Ended, Page, Seen, next_page, position
@@ -24,22 +25,20 @@ from patra_ingest.executor.request import Asking, digest_of, render
 from patra_ingest.executor.triage import judge
 from patra_ingest.ledger.batches import BatchEnd, BatchStart, finish_batch, start_batch
 from patra_ingest.ledger.db import Db
-from patra_ingest.ledger.plans import Plan
-from patra_ingest.ledger.quarantine import quarantine_items
+from patra_ingest.ledger.quarantine import quarantine_ids, quarantine_items
 from patra_ingest.ledger.quotas import try_spend
-from patra_ingest.ledger.records import upsert_newer
-from patra_ingest.ledger.runs import Run, save_checkpoint
-from patra_ingest.ledger.tasks import Lease, require_lease
-from patra_ingest.model.bounds import read_bounds
+from patra_ingest.ledger.records import mark_gone, upsert_newer
+from patra_ingest.ledger.runs import save_checkpoint
+from patra_ingest.ledger.tasks import require_lease
 from patra_ingest.model.lineage import BatchId, Lineage
 from patra_ingest.model.quotas import charges_at
-from patra_ingest.model.window import Window
 from patra_ingest.rate.bucket import Limits
 from patra_ingest.rate.gate import RateGate
 from patra_ingest.rawstore.store import RawStore
 from patra_ingest.spec.localize import query_window
 from patra_ingest.spec.quotas import rules_of
-from patra_ingest.spec.slice_spec import lookback_of, partition_values, split_text
+from patra_ingest.spec.slice_spec import partition_values, split_text
+from patra_ingest.spec.words import MissingIds
 from patra_ingest.transport.client import Transport
 from patra_ingest.transport.messages import Request, Response
 
@@ -59,19 +58,6 @@ class Upstream:
 
 
 @dataclass(frozen=True)
-class Work:
-    """One leased task being executed."""
-
-    lease: Lease
-    plan: Plan
-    run: Run
-    window: Window
-    expr_hash: str
-    stop: threading.Event
-    slice_spec: dict[str, Any]
-
-
-@dataclass(frozen=True)
 class Answer:
     """One page as it came back, and what it took to get it."""
 
@@ -80,6 +66,8 @@ class Answer:
     decoded: Decoded
     storage_key: str
     waited_seconds: float
+    unanswered: tuple[str, ...] = ()  # ids that were asked for, twice if the pack says so
+    more_requests: int = 0
 
 
 @dataclass(frozen=True)
@@ -105,7 +93,7 @@ class BatchRunner:
         start = BatchStart(
             work.run.id,
             batch_no,
-            position(spec.paging, page),
+            position(work.walk, page),
             page.number,
             spec.paging.page_size,
             work.expr_hash,
@@ -116,9 +104,24 @@ class BatchRunner:
             return start_batch(tx, work.lease, work.plan, start, now)
 
     def ask(self, work: Work, page: Page, batch_no: int) -> Answer:
+        """Ask for a page; ids that do not come are asked for once more if the pack says so."""
+        ids = work.asked_ids(page)
+        answer = self._send(work, page, batch_no, ids)
+        spec = work.plan.spec
+        unanswered = find_unanswered(ids, answer.decoded.items, spec) if ids else []
+        rule = spec.reconcile.missing if spec.reconcile else None
+        if not unanswered or rule is not MissingIds.RETRY_THEN_GONE:
+            return replace(answer, unanswered=tuple(unanswered))
+        again = self._send(work, page, batch_no, tuple(unanswered))
+        items = [*answer.decoded.items, *again.decoded.items]
+        decoded = replace(answer.decoded, items=items)
+        left = find_unanswered(ids, items, spec)
+        return replace(answer, decoded=decoded, unanswered=tuple(left), more_requests=1)
+
+    def _send(self, work: Work, page: Page, batch_no: int, ids: tuple[str, ...]) -> Answer:
         """Acquire a permit, send the request, keep the body, read the page."""
         spec, upstream = work.plan.spec, self._upstream
-        request = render(spec, self._asking(work, page, batch_no))
+        request = render(spec, self._asking(work, page, batch_no, ids))
         self._pay(work)
         limits = Limits(spec.rate.per_second, spec.rate.burst, spec.rate.in_flight)
         deadline = self._clock.now() + LONGEST_WAIT
@@ -136,18 +139,19 @@ class BatchRunner:
         decoded = decode(response, spec)
         return Answer(request, response, decoded, storage_key, permit.waited_seconds)
 
-    def _asking(self, work: Work, page: Page, batch_no: int) -> Asking:
-        spec, bounds = work.plan.spec, read_bounds(work.slice_spec)
+    def _asking(self, work: Work, page: Page, batch_no: int, ids: tuple[str, ...]) -> Asking:
+        spec, bounds = work.plan.spec, work.bounds
         return Asking(
-            work.window,
+            bounds.window,
             page,
             work.run.id,
             batch_no,
             self._upstream.contact,
             self._clock.now(),
-            lookback_of(work.slice_spec),
+            work.lookback,
             split_text(spec, bounds),
             partition_values(spec, bounds),
+            ids,
         )
 
     def _pay(self, work: Work) -> None:
@@ -167,14 +171,12 @@ class BatchRunner:
         self, work: Work, page: Page, batch_id: BatchId, answer: Answer, history: History
     ) -> BatchDone:
         """Map the page and write records, quarantine, batch and checkpoint in one transaction."""
-        spec = work.plan.spec
-        require_reach(answer.decoded, page, spec.cap.max)
-        asked = query_window(spec.window, work.window, lookback_of(work.slice_spec))
-        mapped = map_items(answer.decoded.items, spec, asked)
-        require_sense(answer.decoded, mapped, page, history)
-        decoded = answer.decoded
+        spec, decoded = work.plan.spec, answer.decoded
+        require_reach(decoded, page, spec.cap.max)
+        mapped = self._mapped(work, page, answer)
+        require_sense(decoded, mapped, page, history)
         seen = Seen(len(decoded.items), decoded.next_token, decoded.total)
-        after = next_page(spec.paging, page, seen)
+        after = next_page(work.walk, page, seen)
         following = None if isinstance(after, Ended) else after
         numbers = {
             **page_numbers(decoded, mapped, after, history),
@@ -182,6 +184,10 @@ class BatchRunner:
             "waitedMs": round(answer.waited_seconds * 1000, 1),
             "http": {"status": answer.response.status, "bytes": len(answer.response.body)},
         }
+        if work.bounds.ids is not None:
+            numbers["total"] = len(work.bounds.ids.ids)
+            numbers["goneIds"] = len(answer.unanswered)
+            numbers["reqCount"] += answer.more_requests
         # Another lane inserted the same new record, or we met in a deadlock: look again.
         again = Retrying(
             retry=retry_if_exception_type((IntegrityError, LedgerBusy)),
@@ -192,6 +198,16 @@ class BatchRunner:
         )
         stats = again(self._write, work, batch_id, answer, mapped, numbers, following)
         return BatchDone(batch_id, stats, following)
+
+    def _mapped(self, work: Work, page: Page, answer: Answer) -> Mapped:
+        spec, window = work.plan.spec, work.bounds.window
+        asked = query_window(spec.window, window, work.lookback) if window else None
+        mapped = map_items(answer.decoded.items, spec, asked)
+        if work.bounds.ids is None:
+            return mapped
+        if answer.unanswered and spec.reconcile and spec.reconcile.missing is MissingIds.FAIL:
+            raise SliceIncomplete(f"the source has no {', '.join(answer.unanswered[:10])}")
+        return hold_against(work.asked_ids(page), mapped)
 
     def _write(
         self,
@@ -216,20 +232,23 @@ class BatchRunner:
             "spec_fingerprint": work.plan.fingerprint,
             "expr_hash": work.expr_hash,
         }
-        place = position(spec.paging, following) if following else None
+        place = position(work.walk, following) if following else None
         with self._db.write() as tx:
             now = self._db.now(tx)
             require_lease(tx, lease, now)
             counts = upsert_newer(
                 tx,
                 namespace.provenance,
-                namespace.endpoint,
+                work.stored_under,
                 mapped.records,
                 spec.changed,
                 stamp,
                 now,
             )
-            quarantine_items(tx, namespace, lineage, mapped.bad)
+            owner = replace(namespace, endpoint=work.stored_under)
+            quarantine_items(tx, owner, lineage, mapped.bad)
+            unknown = mark_gone(tx, owner.provenance, owner.endpoint, answer.unanswered, now)
+            quarantine_ids(tx, owner, lineage, unknown)
             stats = batch_stats(
                 numbers,
                 asdict(counts),

@@ -44,7 +44,7 @@ def list_signals(
 _QUARANTINED = text("""
     SELECT endpoint_name, provider_id, id FROM ing_quarantine
      WHERE provenance_code = :provenance AND endpoint_name = :endpoint AND status_code = 'OPEN'
-       AND provider_id IS NOT NULL
+       AND provider_id IS NOT NULL AND (kind_code = 'ITEM' OR operation_code <> 'UPDATE')
      ORDER BY id LIMIT :limit
 """)
 

@@ -51,11 +51,13 @@ _WHOLE = text(f"""
 def list_windows(tx: Connection, namespace: Namespace, after: datetime) -> list[CoveredWindow]:
     """Return the windows of a namespace that end later than `after`, in order."""
     values = {**namespace.columns(), "after": instant_text(after)}
+    # Claims first: a plan that is cut between the two questions is seen by the second one.
+    claims = [read_json(written) for written in tx.execute(_UNCUT, values).scalars()]
     rows = tx.execute(_SLICES, values).all()
     found = [part for row in rows if not row.is_split for part in _of_slice(row)]
     found.extend(_of_families(rows))
-    for written in tx.execute(_UNCUT, values).scalars():
-        found.extend(_claimed(read_json(written)))
+    for claim in claims:
+        found.extend(_claimed(claim))
     found.extend(_of_plan(row) for row in tx.execute(_WHOLE, values))
     return sorted(found, key=lambda one: (one.window, one.slice_id or 0))
 

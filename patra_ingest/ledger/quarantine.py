@@ -11,6 +11,29 @@ from patra_ingest.model.namespace import Namespace
 from patra_ingest.model.records import BadItem
 
 
+def quarantine_ids(
+    tx: Connection, namespace: Namespace, lineage: Lineage, ids: Sequence[str]
+) -> None:
+    """Keep the ids of a batch that the source cannot resolve and we have no record of."""
+    rows = [
+        {
+            **lineage.columns(),
+            "provenance_code": namespace.provenance,
+            "endpoint_name": namespace.endpoint,
+            "operation_code": namespace.operation.value,
+            "kind_code": "BAD_ID",
+            "provider_id": one,
+            "reason": "the source has no record of it, and neither have we",
+            "status_code": "OPEN",
+            "idempotent_key": keys.digest(
+                {"kind": "quarantine", "batch": lineage.batch_id, "id": one}
+            ),
+        }
+        for one in ids
+    ]
+    insert_missing(tx, "ing_quarantine", rows)
+
+
 def quarantine_items(
     tx: Connection, namespace: Namespace, lineage: Lineage, items: Sequence[BadItem]
 ) -> None:

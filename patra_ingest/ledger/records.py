@@ -126,6 +126,25 @@ def _insert_sql(row: Mapping[str, Any]) -> str:
     return f"INSERT INTO ing_record ({names}) VALUES ({', '.join(f':{name}' for name in row)})"
 
 
+_GONE = text("""
+    UPDATE ing_record SET is_deleted = 1, last_checked_at = :now, version = version + 1
+     WHERE provenance_code = :provenance AND endpoint_name = :endpoint AND provider_id IN :ids
+""").bindparams(bindparam("ids", expanding=True))
+
+
+def mark_gone(
+    tx: Connection, provenance: str, endpoint: str, ids: Sequence[str], now: datetime
+) -> list[str]:
+    """Mark records that the source does not have any more; return the ids we have no record of."""
+    if not ids:
+        return []
+    scope = {"provenance": provenance, "endpoint": endpoint}
+    known = _list_known(tx, scope, sorted(ids))
+    if known:
+        tx.execute(_GONE, {**scope, "ids": sorted(known), "now": instant_text(now)})
+    return [one for one in ids if one not in known]
+
+
 _NEWEST = text("""
     SELECT MAX(source_updated_at) FROM ing_record
      WHERE provenance_code = :provenance AND endpoint_name = :endpoint

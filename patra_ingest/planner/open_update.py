@@ -44,7 +44,7 @@ from patra_ingest.planner.candidates import (
 from patra_ingest.planner.derivation import Derivation
 from patra_ingest.planner.plan_row import plan_row
 from patra_ingest.planner.slicing import Cut, expect
-from patra_ingest.planner.trigger import Opened, Part, Rooted
+from patra_ingest.planner.trigger import Opened, Part, Progress, Rooted
 from patra_ingest.planner.windowing import Decision
 from patra_ingest.registry.served import list_record_endpoints
 from patra_ingest.spec.record_shape import record_shape
@@ -80,10 +80,11 @@ def open_update(
     if not chosen:
         reason = _nothing(names, spec.planning.refresh_days)
         return Opened(rooted, None, window, reason, part.partition)
-    plan_id = _write(tx, rooted, part, decision, chosen)
+    plan_id, written = _write(tx, rooted, part, decision, chosen)
     consume_signals(tx, [row for one in chosen for row in one.signals], plan_id, now)
     mark_retried(tx, [row for one in chosen for row in one.quarantined], now)
-    return Opened(rooted, plan_id, window, None, part.partition)
+    before = Progress(PlanStatus.SLICING.value, new_slices=written)
+    return Opened(rooted, plan_id, window, None, part.partition, before)
 
 
 def _nothing(names: Sequence[str], refresh_days: int) -> str:
@@ -141,7 +142,7 @@ def _outdated(tx: Connection, rooted: Rooted, names: Sequence[str]) -> list[str]
 
 def _write(
     tx: Connection, rooted: Rooted, part: Part, decision: Decision, chosen: Sequence[Chosen]
-) -> PlanId:
+) -> tuple[PlanId, int]:
     spec = rooted.compiled.spec
     sets = cut_ids(chosen, spec.planning.ids_per_slice, spec.planning.buckets)
     how = Cut(SliceStrategy.ID_RANGE, (), partition=part.partition, slices=len(sets))
@@ -155,4 +156,4 @@ def _write(
     slices = [derivation.slice(no, one, expect(how, spec, one)) for no, one in enumerate(bounds)]
     ensure_slices(tx, plan_id, part.namespace, slices)
     mark_plan(tx, plan_id, PlanStatus.DRAFT, PlanStatus.SLICING, decision.facts["now"])
-    return plan_id
+    return plan_id, len(slices)

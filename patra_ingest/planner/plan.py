@@ -25,13 +25,14 @@ from patra_ingest.planner.cut_plan import cut_plan
 from patra_ingest.planner.namespaces import parts_of
 from patra_ingest.planner.open_plan import open_plan
 from patra_ingest.planner.queue_tasks import queue_tasks
-from patra_ingest.planner.reslice import Resliced, reslice
+from patra_ingest.planner.reslice import reslice
 from patra_ingest.planner.trigger import (
     Opened,
     Part,
     Planned,
     PlannedPart,
     Progress,
+    Resliced,
     Rooted,
     Trigger,
 )
@@ -69,8 +70,9 @@ class Planner:
     def plan(self, trigger: Trigger) -> Planned:
         """Compile, open and go on in one call."""
         rooted = self.compile(trigger)
-        parts = [self._planned(opened) for opened in self.open_plans(rooted)]
-        return Planned(rooted.root, tuple(parts))
+        opened = self.open_plans(rooted)
+        parts = tuple(self._planned(one) for one in opened)
+        return Planned(rooted.root, parts, tuple(r for one in opened for r in one.resliced))
 
     def _planned(self, opened: Opened) -> PlannedPart:
         progress = None
@@ -141,11 +143,14 @@ class Planner:
             hold = find_hold(tx, name.provenance, name.endpoint)
         if hold is not None:
             return self._held(rooted, hold)
-        self.reslice(name.provenance)
+        resliced = tuple(self.reslice(name.provenance))
         earlier = self._finish_earlier(rooted)
         try:
             opened = [self._open(rooted, part, earlier) for part in rooted.parts]
-            return [replace(one, before=earlier.get(one.plan_id)) for one in opened]
+            first, *rest = (
+                replace(one, before=earlier.get(one.plan_id) or one.before) for one in opened
+            )
+            return [replace(first, resliced=resliced), *rest]
         except PlanError as error:
             self._note(rooted.root, error)
             raise

@@ -6,7 +6,6 @@ loudly: its slice is FAILED, and whoever called is told.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection, text
@@ -41,17 +40,8 @@ from patra_ingest.planner.budgeting import Placed
 from patra_ingest.planner.derivation import Derivation
 from patra_ingest.planner.queue_tasks import derive, place_all
 from patra_ingest.planner.slicing import expect, read_cut
+from patra_ingest.planner.trigger import Resliced
 from patra_ingest.spec.slice_spec import Expected
-
-
-@dataclass(frozen=True)
-class Resliced:
-    """What became of one request: the parent and its children; none if nothing can be cut."""
-
-    plan_id: PlanId
-    parent: SliceId
-    children: int
-    problem: str | None = None
 
 
 def reslice(

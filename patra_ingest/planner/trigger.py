@@ -7,7 +7,7 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 
 from patra_ingest.model.codes import Operation, Scheduler, TriggerType
-from patra_ingest.model.lineage import PlanId, ScheduleInstanceId
+from patra_ingest.model.lineage import PlanId, ScheduleInstanceId, SliceId
 from patra_ingest.model.namespace import Namespace
 from patra_ingest.model.window import Window
 from patra_ingest.planner.windowing import Asked
@@ -95,6 +95,16 @@ class Progress:
 
 
 @dataclass(frozen=True)
+class Resliced:
+    """What became of one re-slice request: the parent and its children; none if none can be cut."""
+
+    plan_id: PlanId
+    parent: SliceId
+    children: int
+    problem: str | None = None
+
+
+@dataclass(frozen=True)
 class Opened:
     """One part of a trigger with its plan, or with the reason why there is nothing to plan.
 
@@ -108,6 +118,7 @@ class Opened:
     partition: str | None = None
     before: Progress | None = None
     cuts: tuple[str, ...] = ()  # what made the window another than the one asked for
+    resliced: tuple[Resliced, ...] = ()  # what executors had asked for and this trigger answered
 
 
 @dataclass(frozen=True)
@@ -128,6 +139,7 @@ class Planned:
 
     root: ScheduleInstanceId
     parts: tuple[PlannedPart, ...]
+    resliced: tuple[Resliced, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return it for scripts: the whole, and each part."""
@@ -139,7 +151,13 @@ class Planned:
             "queued": self.queued,
             "reason": self.reason,
             "parts": self.parts,
+            "resliced": self.resliced,
         }
+
+    @property
+    def problems(self) -> list[str]:
+        """What a person must know although the trigger itself went well."""
+        return [one.problem for one in self.resliced if one.problem is not None]
 
     @property
     def plan_ids(self) -> list[PlanId]:

@@ -5,6 +5,7 @@ upstream that ignores a misspelt filter hides the mistake until data is missing.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -16,7 +17,7 @@ from patra_ingest.sandbox.world import World
 MAX_ROWS = 1000
 MAX_OFFSET = 10_000  # offset + rows; whoever wants more must use a cursor
 _PARAMETERS = ("rows", "offset", "cursor", "filter", "sort", "order", "select", "mailto")
-_FILTERS = ("from-index-date", "until-index-date")
+_FILTERS = ("from-index-date", "until-index-date", "doi")
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _DATE = re.compile(r"[0-9]{4}(-[0-9]{2}){2}(T[0-9]{2}(:[0-9]{2}){0,2})?")
 _SECONDS = {10: 86_400, 13: 3_600, 16: 60, 19: 1}  # length of a written date â†’ what it spans
@@ -26,7 +27,7 @@ _SECONDS = {10: 86_400, 13: 3_600, 16: 60, 19: 1}  # length of a written date â†
 class Query:
     """A request that can be answered: a page of `rows` works, `position` works into `works`."""
 
-    works: range
+    works: Sequence[int]
     position: int
     rows: int
     scope: str  # what a cursor belongs to: it is worth nothing with another filter or order
@@ -34,7 +35,7 @@ class Query:
     select: tuple[str, ...]
 
     @property
-    def page(self) -> range:
+    def page(self) -> Sequence[int]:
         """The works to be sent."""
         return self.works[self.position : self.position + self.rows]
 
@@ -58,6 +59,7 @@ class Refusal:
 class _Span:
     first: int | None
     past: int | None
+    dois: frozenset[str] = frozenset()
 
 
 def read_query(world: World, query_string: str) -> Query | Refusal:
@@ -71,7 +73,10 @@ def read_query(world: World, query_string: str) -> Query | Refusal:
         return refusal
 
     order = asked.get("order", "asc")
-    works = world.within(span.first, span.past)
+    works: Sequence[int] = world.within(span.first, span.past)
+    if span.dois:
+        known = (world.index_of(doi) for doi in span.dois)
+        works = sorted(index for index in known if index is not None and index in works)
     scope = asked.get("filter", "") + (",desc" if order == "desc" else "")
     cursor = asked.get("cursor")
     position = int(asked.get("offset", 0))
@@ -94,8 +99,12 @@ def read_query(world: World, query_string: str) -> Query | Refusal:
 def _read_filter(written: str) -> _Span | Refusal:
     """Return the seconds that a filter lets through; both its bounds are inclusive."""
     bounds: dict[str, list[tuple[int, int]]] = {name: [] for name in _FILTERS}
+    dois: set[str] = set()
     for part in filter(None, written.split(",")):
         name, _, value = part.partition(":")
+        if name == "doi":
+            dois.add(value.lower())
+            continue
         if name not in bounds:
             valid = ", ".join(_FILTERS)
             text = f"Filter '{name}' specified but there is no such filter for this route."
@@ -109,6 +118,7 @@ def _read_filter(written: str) -> _Span | Refusal:
     return _Span(
         first=min((first for first, _ in bounds["from-index-date"]), default=None),
         past=max((past for _, past in bounds["until-index-date"]), default=None),
+        dois=frozenset(dois),
     )
 
 

@@ -45,6 +45,12 @@ class World:
         """Return the DOI of a work, in lower case as Crossref writes it."""
         return f"10.5555/sbx.{self.seed}.{index:07d}"
 
+    def index_of(self, doi: str) -> int | None:
+        """Return the work that has a DOI; None if none has."""
+        number = doi.rpartition(".")[2]
+        index = int(number) if number.isdecimal() else self.records
+        return index if index < self.records and self.doi(index) == doi else None
+
     def dice(self, index: int) -> int:
         """Return 64 bits that look random and are always the same for this work."""
         mixed = (self.seed * 0x9E3779B97F4A7C15 + index * 0xD1B54A32D192ED03 + 1) & _WORD

@@ -25,7 +25,15 @@ _DEFAULTS = {
 
 def find_missing(spec: SpecSnapshot) -> list[str]:
     """Return what the executor lacks for this spec, in words of the pack language."""
-    return [*_walk(spec), *_page(spec), *_response(spec), *_window(spec), *_policies(spec)]
+    pages = [*_walk(spec), *_page(spec)] if spec.reconcile is None else [*_ids(spec)]
+    return [*pages, *_response(spec), *_window(spec), *_policies(spec)]
+
+
+def _ids(spec: SpecSnapshot) -> Iterator[str]:
+    if spec.reconcile and spec.reconcile.positional:
+        yield "detail.positional"
+    if spec.reconcile and spec.reconcile.aliases:
+        yield "detail.aliases"
 
 
 def _walk(spec: SpecSnapshot) -> Iterator[str]:
@@ -83,8 +91,6 @@ def _response(spec: SpecSnapshot) -> Iterator[str]:
 
 
 def _window(spec: SpecSnapshot) -> Iterator[str]:
-    if spec.reconcile is not None:
-        yield f"operation {spec.operation} by ids"
     if spec.planning.strategy is SliceStrategy.PAGE_RANGE or spec.window.meaning is Meaning.NONE:
         yield "slices by pages"
     if spec.window.watermark_source != WatermarkSource.WINDOW_END:

@@ -136,7 +136,9 @@ def _seconds(tx: Connection, plan_id: PlanId) -> float | None:
 
 def _errors(tx: Connection, plan_id: PlanId) -> tuple[str, ...]:
     query = (
-        "SELECT DISTINCT last_error_code, last_error_msg FROM ing_task"
-        " WHERE plan_id = :id AND last_error_msg IS NOT NULL AND status_code <> 'SUCCEEDED' LIMIT 5"
+        "SELECT DISTINCT t.last_error_code, t.last_error_msg FROM ing_task t"
+        " WHERE t.plan_id = :id AND t.last_error_msg IS NOT NULL AND t.status_code <> 'SUCCEEDED'"
+        " AND NOT EXISTS (SELECT 1 FROM ing_plan_slice c"
+        " WHERE c.plan_id = :id AND c.parent_slice_id = t.slice_id) LIMIT 5"
     )
     return tuple(f"{code}: {message}" for code, message in tx.execute(text(query), {"id": plan_id}))

@@ -155,7 +155,7 @@ def test_what_lies_before_the_cursor_needs_a_plan_of_its_own(sqlite_db):
         "not planned yet: the next trigger plans it",
         "not due yet: the source is given time to settle",
     ]
-    first = "`patra plan example --endpoint works --from 2025-09-01 --to 2025-09-03`"
+    first = "`patra plan example --endpoint works --op BACKFILL --from 2025-09-01 --to 2025-09-03`"
     assert look.stretches[0].remedy == f"{first} with the options of plan 1"
     assert not look.stretches[-1].is_hole
 

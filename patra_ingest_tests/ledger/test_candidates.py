@@ -76,7 +76,8 @@ def test_open_items_with_an_id_are_listed_until_they_are_retried(db):
     quarantine(db, "b", None, "a")
     quarantine(db, "a", endpoint="authors", batch=2)
     with db.write() as tx:
-        tx.execute(text("UPDATE ing_quarantine SET kind_code = 'BAD_ID' WHERE provider_id = 'b'"))
+        change = "UPDATE ing_quarantine SET kind_code = 'BAD_ID', operation_code = :op"
+        tx.execute(text(f"{change} WHERE provider_id = 'b'"), {"op": "HARVEST"})
 
     found = ask(db, "list_quarantined", "example", BOTH, 10)
 
@@ -88,6 +89,15 @@ def test_open_items_with_an_id_are_listed_until_they_are_retried(db):
         assert candidates.mark_retried(tx, retried, NOON) == 0
         assert candidates.mark_retried(tx, [], NOON) == 0
     assert ask(db, "list_quarantined", "example", BOTH, 10) == found[2:]
+
+
+def test_an_id_that_an_update_could_not_find_is_not_asked_for_again_and_again(db):
+    quarantine(db, "a")
+    with db.write() as tx:
+        change = "UPDATE ing_quarantine SET kind_code = 'BAD_ID', operation_code = 'UPDATE'"
+        tx.execute(text(change))
+
+    assert ask(db, "list_quarantined", "example", BOTH, 10) == []
 
 
 @pytest.mark.parametrize("status", ["RETRIED", "RESOLVED", "DISCARDED"])

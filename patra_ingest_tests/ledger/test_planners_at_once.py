@@ -133,6 +133,18 @@ def test_a_tick_that_is_evaluated_ten_times_makes_one_plan(db, db_url):
     assert_planned_once(db, START, 24 * 18 + 12)
 
 
+def test_planners_of_windows_that_overlap_claim_every_hour_once(db, db_url):
+    register(db, a_pack(works=HOURLY))
+    triggers = [a_trigger(start=day(number - 5), end=day(number)) for number in range(10)]
+
+    all_at_once(plan_once, [(db_url, trigger) for trigger in triggers])
+
+    slices = rows(db, "SELECT window_from FROM ing_plan_slice")
+    starts = sorted(read_instant(one["window_from"]) for one in slices)
+    assert starts == [day(-5) + number * HOUR for number in range(14 * 24)]
+    assert len(rows(db, "SELECT id FROM ing_task")) == len(starts)
+
+
 @pytest.mark.parametrize(
     ("statement", "times"),
     [
