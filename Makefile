@@ -4,7 +4,7 @@ BIN    := .venv/bin
 export PATRA_HOME   ?= .patra
 export DAGSTER_HOME ?= $(abspath $(PATRA_HOME))/dagster
 
-.PHONY: demo test check dev bench lock clean
+.PHONY: demo test check dev bench month lock clean
 
 demo: .venv/ready          ## set up, harvest a local upstream through Dagster, show what happened
 	@$(BIN)/patra demo
@@ -28,6 +28,9 @@ dev: .venv/ready           ## Dagster's UI on http://127.0.0.1:3000
 
 bench: .venv/ready         ## measure; prints ratios, never fails for slowness
 	@$(BIN)/python -m bench
+
+month: .venv/ready         ## plan a simulated month: HARVEST every 15 minutes, BACKFILL of a year, UPDATE
+	@PATRA_SIMULATED_DAYS=30 $(BIN)/pytest --timeout 1800 -v patra_ingest_tests/pipeline/test_simulated_month.py
 
 .venv/ready: requirements.lock pyproject.toml
 	@echo "Setting up .venv (about a minute, once) …"

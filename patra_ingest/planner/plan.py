@@ -12,14 +12,16 @@ from patra_ingest.clock import Clock
 from patra_ingest.errors import CompileError, IngestError, NotReady, PlanError
 from patra_ingest.ledger.db import Db
 from patra_ingest.ledger.holds import Hold, find_hold
-from patra_ingest.ledger.plans import get_plan, list_unfinished
+from patra_ingest.ledger.plans import Plan, get_plan, list_unfinished, lock_plan, mark_plan
+from patra_ingest.ledger.remarks import append_remark
 from patra_ingest.ledger.schedules import (
     TriggerRow,
     add_schedule_instance,
     complete_trigger,
     note_problems,
 )
-from patra_ingest.model.codes import Operation, TriggerType
+from patra_ingest.model.codes import Operation, PlanStatus, TriggerType
+from patra_ingest.model.lifecycle import is_final
 from patra_ingest.model.lineage import PlanId, ScheduleInstanceId
 from patra_ingest.planner.cut_plan import cut_plan
 from patra_ingest.planner.namespaces import parts_of
@@ -194,8 +196,21 @@ class Planner:
         """Write the slices a plan still lacks, and queue as many tasks as there is room for."""
         with self._db.read() as tx:
             plan = get_plan(tx, plan_id)
+        if "strategy" not in plan.slice_params:
+            return self._abandon(plan)
         written = cut_plan(self._db, self._clock, plan)
         return replace(queue_tasks(self._db, self._clock, plan), new_slices=written)
+
+    def _abandon(self, plan: Plan) -> Progress:
+        """Give a plan up that an earlier version left uncut: it does not say how it is cut."""
+        why = "an earlier version left it uncut; its window is planned again"
+        with self._db.write() as tx:
+            status = lock_plan(tx, plan.id)
+            if not is_final(status):
+                now = self._clock.now()
+                mark_plan(tx, plan.id, status, PlanStatus.FAILED, now)
+                append_remark(tx, "ing_plan", [plan.id], "planner", why, now)
+        return Progress(PlanStatus.FAILED.value, reason=why)
 
     def go_on_all(self) -> list[tuple[PlanId, Progress]]:
         """Go on with every plan that still waits, whosever it is."""

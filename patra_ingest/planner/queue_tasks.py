@@ -52,6 +52,7 @@ class _Stop:
 def queue_tasks(db: Db, clock: Clock, plan: Plan) -> Progress:
     """Queue the tasks of a plan that have none yet, as many as there is room for."""
     dues: list[datetime | None] = []
+    last = -1
     while True:
         with db.write() as tx:
             now = clock.now()
@@ -59,11 +60,12 @@ def queue_tasks(db: Db, clock: Clock, plan: Plan) -> Progress:
             status = lock_plan(tx, plan.id)
             if status not in (PlanStatus.SLICING, PlanStatus.PARTIAL):
                 return Progress(status.value, 0, len(dues))
-            stop, due = _queue_group(tx, plan, now)
-            dues.extend(due)
+            stop, placed = _queue_group(tx, plan, now, last)
+            dues.extend(place.at for _, place in placed)
+            last = max((one.no for one, _ in placed), default=last)
             if stop is not None:
                 return _wait(tx, plan, stop, dues, now)
-            if not due:
+            if not placed:
                 mark_plan(tx, plan.id, status, PlanStatus.READY, now)
                 done = try_complete_plan(tx, plan.id, now)
                 ended = PlanStatus.COMPLETED if done else PlanStatus.READY
@@ -71,22 +73,21 @@ def queue_tasks(db: Db, clock: Clock, plan: Plan) -> Progress:
 
 
 def _queue_group(
-    tx: Connection, plan: Plan, now: datetime
-) -> tuple[_Stop | None, list[datetime | None]]:
+    tx: Connection, plan: Plan, now: datetime, after: int
+) -> tuple[_Stop | None, list[tuple[Slice, Placed]]]:
     name = plan.namespace
     if hold := find_hold(tx, name.provenance, name.endpoint):
         return _Stop("HELD", f"held by {hold.held_by}: {hold.reason}"), []
     most = plan.spec.planning.max_queued
     waiting = count_queued(tx, name.provenance, name.endpoint, name.operation)
-    slices = list_underived(tx, plan.id, max(0, min(GROUP, most - waiting)))
+    slices = list_underived(tx, plan.id, max(0, min(GROUP, most - waiting)), after)
     if not slices and waiting >= most and count_underived(tx, plan.id):
         return _Stop("BACKPRESSURE", f"{waiting} tasks are queued, at most {most} may be"), []
     placed = place_all(tx, plan, slices, now)
     derive(tx, plan, placed, now)
-    dues = [place.at for _, place in placed]
     if len(placed) < len(slices):
-        return _Stop("BUDGET", "no quota window of the next two months has room for them"), dues
-    return None, dues
+        return _Stop("BUDGET", "no quota window of the next two months has room for them"), placed
+    return None, placed
 
 
 def _wait(

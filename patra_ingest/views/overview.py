@@ -31,6 +31,11 @@ _TASKS = text("""
            MAX(plan_id) AS last_plan
       FROM ing_task GROUP BY provenance_code, endpoint_name, operation_code, status_code
 """)
+_WAITING = text("""
+    SELECT provenance_code, endpoint_name, operation_code, COUNT(*) AS n, MAX(plan_id) AS last_plan
+      FROM ing_plan_slice WHERE status_code = 'PENDING'
+     GROUP BY provenance_code, endpoint_name, operation_code
+""")
 _RECORDS = text("""
     SELECT provenance_code, endpoint_name, COUNT(*) FROM ing_record
      WHERE is_deleted = 0 GROUP BY provenance_code, endpoint_name
@@ -51,6 +56,10 @@ def list_states(tx: Connection) -> list[EndpointState]:
     for row in tx.execute(_TASKS):
         key = (row.provenance_code, row.endpoint_name, row.operation_code)
         tasks.setdefault(key, {})[row.status_code] = int(row.n)
+        plans[key] = max(plans.get(key, 0), int(row.last_plan))
+    for row in tx.execute(_WAITING):
+        key = (row.provenance_code, row.endpoint_name, row.operation_code)
+        tasks.setdefault(key, {})["WAITING"] = int(row.n)  # slices whose plan has no room yet
         plans[key] = max(plans.get(key, 0), int(row.last_plan))
     records = {(p, e): int(count) for p, e, count in tx.execute(_RECORDS)}
     cursors = {(p, e, o): find_instant(at) for p, e, o, at in tx.execute(_CURSORS)}

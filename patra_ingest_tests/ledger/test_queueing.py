@@ -230,3 +230,14 @@ def test_a_plan_that_was_cancelled_before_it_was_cut_does_not_block_its_window(d
     again = planner.plan(a_trigger(start=day(0), end=day(3)))
 
     assert (again.plan_id, again.queued) == (2, 3)
+
+
+def test_a_plan_that_an_earlier_version_left_uncut_is_given_up_and_its_window_planned(db):
+    planner = a_planner(db)
+    planner.open_plans(planner.compile(a_trigger(start=day(0), end=day(3))))
+    with db.write() as tx:
+        tx.execute(text("UPDATE ing_plan SET slice_params = '{}'"))
+
+    planned = planner.plan(a_trigger(start=day(0), end=day(3)))
+
+    assert (plan_row(db, 1)["status_code"], planned.plan_id, planned.queued) == ("FAILED", 2, 3)
