@@ -86,8 +86,8 @@ def cancel_slice(tx: Connection, slice_id: SliceId, by: str, why: str, now: date
     slices = _end_slices(tx, [slice_id], order)
     if not slices:
         _refuse(tx, "slice", slice_id)
-    free(tx, [slice_id], now)
     _complete(tx, PlanId(row.plan_id), order)
+    free(tx, [slice_id], now)
     return Cancelled(slices=slices, tasks=tasks)
 
 
@@ -105,10 +105,10 @@ def cancel_plan(tx: Connection, plan_id: PlanId, by: str, why: str, now: datetim
             tasks += _end_tasks(tx, _ids(tx, _OF_SLICES, group, statuses), order)
             slices += _end_slices(tx, _ids(tx, _LEFT_OPEN, group, _OPEN_SLICES), order)
             _reject_requests(tx, group, order)
-    free(tx, list(tx.execute(_RESERVED, {"plan": plan_id}).scalars()), now)
     _ensure(_OPEN_PLANS, PlanStatus.CANCELLED)
     if not _update(tx, _PLAN, [plan_id], _OPEN_PLANS, order):
         _refuse(tx, "plan", plan_id)
+    free(tx, list(tx.execute(_RESERVED, {"plan": plan_id}).scalars()), now)
     return Cancelled(1, slices, tasks, total - slices)
 
 
@@ -134,9 +134,9 @@ def _cancel_tasks(tx: Connection, ids: Sequence[TaskId], order: _Order) -> Cance
     for group in _grouped(ended):
         _reject_requests(tx, group, order)
         slices += _end_slices(tx, group, order)
-    free(tx, ended, order.now)
     for plan_id in sorted({PlanId(row.plan_id) for row in rows}):
         _complete(tx, plan_id, order)
+    free(tx, ended, order.now)
     return Cancelled(slices=slices, tasks=tasks, already_final=len(ids) - tasks)
 
 

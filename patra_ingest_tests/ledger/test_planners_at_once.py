@@ -25,7 +25,9 @@ from patra_ingest.registry.pack_file import PackText
 from patra_ingest_tests.builders import NOON, START, a_pack, a_trigger, an_endpoint, day, pack_text
 from patra_ingest_tests.fakes import dying
 
-SPAWN = multiprocessing.get_context("spawn")
+# Processes of their own, born of one that has imported what they need and opened nothing.
+SPAWN = multiprocessing.get_context("forkserver")
+SPAWN.set_forkserver_preload(["patra_ingest.planner.plan", "patra_ingest_tests.builders"])
 HOUR = timedelta(hours=1)
 HOURLY = an_endpoint(
     window={"max_span": "1h", "initial_from": START.isoformat()},
