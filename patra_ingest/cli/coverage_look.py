@@ -146,6 +146,8 @@ def _remedy(facts: NamespaceFacts, window: Window) -> str:
     words = f"patra plan {own.provenance} --endpoint {own.endpoint}"
     behind = facts.cursor is not None and window.end <= facts.cursor
     operation = Operation.BACKFILL if behind and _goes_on(facts) else own.operation
+    if facts.forward is not None and window.start >= facts.forward:
+        operation = Operation.HARVEST  # a BACKFILL ends where HARVEST stands
     if operation is not Operation.HARVEST:
         words += f" --op {operation}"
     if not _next_trigger_reaches(facts, window):

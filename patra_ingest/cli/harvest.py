@@ -16,6 +16,7 @@ from patra_ingest.cli.show import (
     progress_bar,
     say,
     say_planned,
+    say_rest,
 )
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ def work(
     """Lease and execute tasks until told to stop; Ctrl-C stops after the current batch."""
     from patra_ingest.executor.work import Order
     from patra_ingest.ledger.tasks import TaskFilter
+    from patra_ingest.views.queue import find_later
     from patra_ingest.wiring import open_ingest
 
     wanted = TaskFilter(provenance=source.lower() or None, operation=_operation(op) if op else None)
@@ -88,7 +90,11 @@ def work(
         if not as_json:
             say(f"Worker {live.worker_name} with {lanes} lanes; Ctrl-C stops after the batch.")
         drained = live.worker().work(Order(lanes, until_empty, wanted), stop, lambda _: None)
+        with live.db.read() as tx:
+            later, due = find_later(tx, live.clock.now())
     _say_drained(drained, as_json)
+    if later and due and not as_json:
+        say(f"{later} queued tasks are due later, the next at {due:%Y-%m-%d %H:%M}Z.")
 
 
 def run(  # noqa: PLR0913 - the options of a trigger
@@ -107,6 +113,7 @@ def run(  # noqa: PLR0913 - the options of a trigger
 ) -> None:
     """Plan and execute in one go, with a progress bar and a summary."""
     from patra_ingest.views.plan_summary import summarize_plan
+    from patra_ingest.views.queue import find_rest
     from patra_ingest.wiring import open_ingest
 
     trigger = build_trigger(source, endpoint, op, from_, to, set_, read_query(query), lenient)
@@ -123,6 +130,7 @@ def run(  # noqa: PLR0913 - the options of a trigger
                 problems += _drain(live, plan_id, lanes, stop, bar)
         with live.db.read() as tx:
             summaries = [summarize_plan(tx, plan_id) for plan_id in planned.plan_ids]
+            rests = [find_rest(tx, plan_id, live.clock.now()) for plan_id in planned.plan_ids]
     if as_json:
         print_json(summaries if len(summaries) > 1 else summaries[0])
     else:
@@ -131,7 +139,8 @@ def run(  # noqa: PLR0913 - the options of a trigger
     for problem in problems:
         say(problem)
     if not all(summary.is_proved for summary in summaries):
-        say("Not everything is proved yet: see the slices above; `patra work` goes on.")
+        if not as_json:
+            say(f"Not everything is proved yet: {say_rest(rests)}.")
         raise typer.Exit(1)
 
 
@@ -140,6 +149,7 @@ def _drain(
 ) -> list[str]:
     """Execute a plan to its end, also what waits for room or is cut again; return problems."""
     from patra_ingest.executor.work import Order
+    from patra_ingest.ledger.plans import get_plan
     from patra_ingest.ledger.tasks import TaskFilter
     from patra_ingest.views.queue import plan_progress
 
@@ -147,15 +157,22 @@ def _drain(
         with live.db.read() as tx:
             bar.show(*plan_progress(tx, plan_id))
 
-    order = Order(lanes, until_empty=True, wanted=TaskFilter(plan_id=plan_id))
+    with live.db.read() as tx:
+        name = get_plan(tx, plan_id).namespace
+    own = TaskFilter(plan_id=plan_id)
+    queue = TaskFilter(provenance=name.provenance, endpoint=name.endpoint, operation=name.operation)
     problems: list[str] = []
+    wanted = own
     while True:
-        live.worker().work(order, stop, show)
+        live.worker().work(Order(lanes, until_empty=True, wanted=wanted), stop, show)
         answers = live.planner.reslice(plan_id=plan_id)
         problems += [answer.problem for answer in answers if answer.problem]
-        more = live.planner.go_on(plan_id).queued + sum(answer.children for answer in answers)
-        if stop.is_set() or not more:
+        progress = live.planner.go_on(plan_id)
+        more = progress.queued + sum(answer.children for answer in answers)
+        if stop.is_set() or (not more and (wanted is queue or not progress.waiting)):
             return problems
+        # Behind the tasks of earlier plans: only when they are done is there room for ours.
+        wanted = own if more else queue
 
 
 def build_trigger(  # noqa: PLR0913 - the options of a trigger

@@ -20,7 +20,9 @@ def status(as_json: Json = False) -> None:
         return
     from rich.table import Table
 
-    table = Table("source", "endpoint", "operation", "records", "tasks", "cursor", "behind", "hold")
+    table = Table(
+        "source", "endpoint", "operation", "records", "tasks", "plan", "cursor", "behind", "hold"
+    )
     for state in states:
         lag = state.lag_seconds(now)
         table.add_row(
@@ -29,6 +31,7 @@ def status(as_json: Json = False) -> None:
             state.operation,
             str(state.records),
             ", ".join(f"{count} {name}" for name, count in sorted(state.tasks.items())),
+            str(state.last_plan or "—"),
             state.cursor.strftime("%Y-%m-%d %H:%M:%SZ") if state.cursor else "—",
             _duration(lag) if lag is not None else "—",
             state.held or "",

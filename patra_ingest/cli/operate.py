@@ -62,6 +62,8 @@ def resume(place: Place, reason: Reason = "") -> None:
     said = _clean(reason) or "resumed by a person"
     with open_reader() as live, live.db.write() as tx:
         lifted = lift(tx, source, endpoint or None, _me(), live.db.now(tx), said)
+        if not lifted:
+            _require_known(tx, live, place, source, endpoint)
         left = find_hold(tx, source, endpoint or None)
     begun = f"{place}: {lifted} holds lifted" if lifted else f"{place} was not held by itself"
     if left is not None:

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from patra_ingest.planner.trigger import Planned, PlannedPart
+    from patra_ingest.planner.trigger import Progress as PlanProgress
     from patra_ingest.views.plan_summary import PlanSummary
+    from patra_ingest.views.queue import Rest
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 
@@ -100,12 +102,14 @@ def print_summary(summary: "PlanSummary", *more: tuple[str, str]) -> None:
 
 def say_planned(planned: "Planned") -> None:
     """Say what a trigger led to, one sentence for each part of the source."""
+    for plan_id, progress in planned.earlier:
+        say(f"Plan {plan_id}, which an earlier trigger left, goes on{_queued(progress)}.")
     for part in planned.parts:
         of = f" of partition {part.partition}" if part.partition else ""
         if part.plan_id is None or part.progress is None:
             say(f"Nothing to plan{of}: {part.reason}.")
         else:
-            say(f"Plan {part.plan_id}{of}{_progress(part)}.")
+            say(f"Plan {part.plan_id}{of}{_begun(part, part.progress)}{_queued(part.progress)}.")
         for cut in part.cuts:
             say(f"  {cut}")
     children = sum(one.children for one in planned.resliced)
@@ -115,21 +119,38 @@ def say_planned(planned: "Planned") -> None:
         say(f"Failed: {problem}.")
 
 
-def _progress(part: "PlannedPart") -> str:
-    progress = part.progress
-    if progress is None:
-        return ""
+def _begun(part: "PlannedPart", progress: "PlanProgress") -> str:
+    if part.reason and not progress.queued and not progress.waiting:
+        return f" is {progress.status}: everything of it is queued already"
+    if part.reason:
+        return " goes on"
     window = f": {part.window}" if part.window else ""
-    new = f"{window} in {_many(progress.new_slices, 'slice')}" if not part.reason else " goes on"
-    sentence = f"{new}, {_many(progress.queued, 'task')} queued"
-    if progress.next_due:
-        sentence += f", the first is due {progress.next_due:%Y-%m-%d %H:%M}Z"
+    return f"{window} in {_many(progress.new_slices, 'slice')}"
+
+
+def _queued(progress: "PlanProgress") -> str:
+    sentence = f", {_many(progress.queued, 'task')} queued"
+    if progress.dues:
+        first, last = progress.dues[0], progress.dues[-1]
+        until = f" to {last:%Y-%m-%d %H:%M}Z" if last != first else ""
+        sentence += f", {len(progress.dues)} of them due {first:%Y-%m-%d %H:%M}Z{until}"
     if progress.waiting:
-        why = f"({progress.reason})"
         verb = "waits" if progress.waiting == 1 else "wait"
-        waiting = f"{_many(progress.waiting, 'slice')} {verb} {why}"
+        waiting = f"{_many(progress.waiting, 'slice')} {verb} ({progress.reason})"
         sentence += f"; {waiting}, the next trigger goes on"
     return sentence
+
+
+def say_rest(rests: "list[Rest]") -> str:
+    """Return what is left of some plans, and what goes on with it."""
+    parts = []
+    if waiting := sum(rest.waiting for rest in rests):
+        parts.append(f"{_many(waiting, 'slice')} without room in the queue, `patra run` goes on")
+    dues = [rest.next_due for rest in rests if rest.next_due]
+    if dues:
+        later = _many(sum(rest.later for rest in rests), "task")
+        parts.append(f"{later} due later, the next {min(dues):%Y-%m-%d %H:%M}Z")
+    return "; ".join(parts) or "see the slices above; `patra work` goes on"
 
 
 def _many(count: int, thing: str) -> str:

@@ -54,7 +54,9 @@ def list_windows(tx: Connection, namespace: Namespace, after: datetime) -> list[
     # Claims first: a plan that is cut between the two questions is seen by the second one.
     claims = [read_json(written) for written in tx.execute(_UNCUT, values).scalars()]
     rows = tx.execute(_SLICES, values).all()
-    found = [part for row in rows if not row.is_split for part in _of_slice(row)]
+    superseded = {row.parent_slice_id for row in rows}
+    plain = (row for row in rows if not row.is_split)
+    found = [part for row in plain for part in _of_slice(row, row.id in superseded)]
     found.extend(_of_families(rows))
     for claim in claims:
         found.extend(_claimed(claim))
@@ -62,15 +64,13 @@ def list_windows(tx: Connection, namespace: Namespace, after: datetime) -> list[
     return sorted(found, key=lambda one: (one.window, one.slice_id or 0))
 
 
-def _of_slice(row: Any) -> Iterator[CoveredWindow]:
+def _of_slice(row: Any, is_superseded: bool) -> Iterator[CoveredWindow]:
+    """Yield what a slice stands for; one that was cut again, only what it had finished itself."""
     window = Window(read_instant(row.window_from), read_instant(row.window_to))
     done = find_instant(row.done_to)
     if done is not None:
-        # It was cut again: what it had finished counts, its children stand for the rest.
         yield CoveredWindow(SliceId(row.id), Window(window.start, done), SliceStatus.SUCCEEDED)
-        if done < window.end:
-            rest = Window(done, window.end)
-            yield CoveredWindow(SliceId(row.id), rest, SliceStatus(row.status_code))
+    if is_superseded:
         return
     yield CoveredWindow(SliceId(row.id), window, SliceStatus(row.status_code))
 
@@ -96,7 +96,8 @@ def _of_families(rows: Sequence[Any]) -> Iterator[CoveredWindow]:
         if states & _OPEN:
             status = SliceStatus.EXECUTING
         window = Window(read_instant(first.window_from), read_instant(first.window_to))
-        yield CoveredWindow(SliceId(min(row.id for row in family)), window, status)
+        worst = [row.id for row in family if row.status_code not in ("SUCCEEDED", *_OPEN)]
+        yield CoveredWindow(SliceId(min(worst or [row.id for row in family])), window, status)
 
 
 def _claimed(params: dict[str, Any]) -> Iterator[CoveredWindow]:

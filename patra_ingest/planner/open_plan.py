@@ -5,7 +5,7 @@ One planner at a time decides this for a provenance, in one transaction: no wind
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
@@ -34,6 +34,7 @@ from patra_ingest.planner.slicing import (
 )
 from patra_ingest.planner.trigger import Opened, Part, Rooted
 from patra_ingest.planner.windowing import Decision, Standing, decide_window
+from patra_ingest.spec.words import duration_text
 
 MAX_SLICES = 200_000
 
@@ -71,6 +72,9 @@ def _opened(
     if not holes:
         return Opened(rooted, None, window, _covered(window, known), part.partition)
     found = _Found(window, covered, holes)
+    done = window.duration - sum((hole.duration for hole in holes), timedelta(0))
+    if done:
+        decision.cuts.append(f"without {duration_text(done)} of it that are covered already")
     return _open(tx, rooted, part, decision, found)
 
 

@@ -78,7 +78,11 @@ def open_update(
     found = _candidates(tx, rooted, names, window, limit)
     chosen = choose([*found, *_stale(tx, rooted, names, window, live)], live, limit)
     if not chosen:
-        reason = _nothing(names, spec.planning.refresh_days)
+        asked = rooted.trigger.asked
+        due = f"due (each is once in {spec.planning.refresh_days} days)"
+        if asked.start or asked.end:
+            due = f"last checked in {window}"
+        reason = _nothing(names, due)
         return Opened(rooted, None, window, reason, part.partition)
     plan_id, written = _write(tx, rooted, part, decision, chosen)
     consume_signals(tx, [row for one in chosen for row in one.signals], plan_id, now)
@@ -87,12 +91,12 @@ def open_update(
     return Opened(rooted, plan_id, window, None, part.partition, before)
 
 
-def _nothing(names: Sequence[str], refresh_days: int) -> str:
+def _nothing(names: Sequence[str], due: str) -> str:
     if not names:
         return "no endpoint of the source stores records that this one could refresh"
     return (
-        "there is no candidate: no signal, nothing in quarantine, no record made by another spec,"
-        f" and none that is due (each is once in {refresh_days} days)"
+        "there is no candidate: no signal, nothing in quarantine that could be mapped again,"
+        f" no record made by another spec, and none that is {due}"
     )
 
 

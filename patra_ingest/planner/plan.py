@@ -74,7 +74,8 @@ class Planner:
         rooted = self.compile(trigger)
         opened = self.open_plans(rooted)
         parts = tuple(self._planned(one) for one in opened)
-        return Planned(rooted.root, parts, tuple(r for one in opened for r in one.resliced))
+        first = opened[0]
+        return Planned(rooted.root, parts, first.resliced, first.earlier)
 
     def _planned(self, opened: Opened) -> PlannedPart:
         progress = None
@@ -152,7 +153,10 @@ class Planner:
             first, *rest = (
                 replace(one, before=earlier.get(one.plan_id) or one.before) for one in opened
             )
-            return [replace(first, resliced=resliced), *rest]
+            own = {one.plan_id for one in opened}
+            others = tuple((name, done) for name, done in earlier.items() if name not in own)
+            moved = tuple((name, done) for name, done in others if name and done.queued)
+            return [replace(first, resliced=resliced, earlier=moved), *rest]
         except PlanError as error:
             self._note(rooted.root, error)
             raise

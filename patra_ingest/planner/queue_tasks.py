@@ -69,7 +69,7 @@ def queue_tasks(db: Db, clock: Clock, plan: Plan) -> Progress:
                 mark_plan(tx, plan.id, status, PlanStatus.READY, now)
                 done = try_complete_plan(tx, plan.id, now)
                 ended = PlanStatus.COMPLETED if done else PlanStatus.READY
-                return Progress(ended.value, 0, len(dues), 0, None, _first_due(dues))
+                return Progress(ended.value, 0, len(dues), 0, None, _later(dues))
 
 
 def _queue_group(
@@ -97,14 +97,13 @@ def _wait(
     if dues or status is not PlanStatus.PARTIAL:
         why = f"{waiting} slices wait: {stop.why}"
         mark_partial(tx, plan.id, status, stop.reason, why, now)
-    reason, first = f"{stop.reason}: {stop.why}", _first_due(dues)
-    return Progress(PlanStatus.PARTIAL.value, 0, len(dues), waiting, reason, first)
+    reason = f"{stop.reason}: {stop.why}"
+    return Progress(PlanStatus.PARTIAL.value, 0, len(dues), waiting, reason, _later(dues))
 
 
-def _first_due(dues: Sequence[datetime | None]) -> datetime | None:
-    """Return when the first of these tasks may start; None if one may at once."""
-    later = [due for due in dues if due is not None]
-    return min(later) if later and len(later) == len(dues) else None
+def _later(dues: Sequence[datetime | None]) -> tuple[datetime, ...]:
+    """Return when those tasks may start that may not at once, in order."""
+    return tuple(sorted(due for due in dues if due is not None))
 
 
 def place_all(

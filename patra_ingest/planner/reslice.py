@@ -133,11 +133,14 @@ def _fail(tx: Connection, plan: Plan, parent: Slice, request: Request, now: date
     asked = parent.window or parent.spec["bounds"]
     total = request.density.get("total")
     held = f"{total} records" if total is not None else "too much"
-    cap = plan.spec.cap.max
+    cap, by = plan.spec.cap.max, [split.by for split in plan.spec.cap.then]
+    advice = "declare a second dimension in its pack: cap.then"
+    if by:
+        advice = f"what its pack declares in cap.then ({', '.join(by)}) is used up; declare more"
     problem = (
         f"{plan.namespace.provenance}/{plan.namespace.endpoint} slice {parent.id} {asked} holds"
         f" {held} ({request.reason}{f', the source gives {cap} at most' if cap else ''}) and cannot"
-        " be cut any finer; declare a second dimension in its pack: cap.then"
+        f" be cut any finer; {advice}"
     )
     follow_task(tx, parent.id, SliceStatus.FAILED, now)
     free(tx, [parent.id], now)

@@ -83,15 +83,14 @@ class Progress:
     queued: int = 0  # tasks queued by this call
     waiting: int = 0  # slices that have no task yet
     reason: str | None = None  # why they wait
-    next_due: datetime | None = None  # when the first task of this call may start, if not at once
+    dues: tuple[datetime, ...] = ()  # when those tasks of this call may start that may not at once
 
     def after(self, before: "Progress | None") -> "Progress":
         """Return what both calls did together."""
         if before is None:
             return self
         slices, queued = self.new_slices + before.new_slices, self.queued + before.queued
-        due = self.next_due if self.queued else before.next_due
-        return replace(self, new_slices=slices, queued=queued, next_due=due)
+        return replace(self, new_slices=slices, queued=queued, dues=(*before.dues, *self.dues))
 
 
 @dataclass(frozen=True)
@@ -119,6 +118,7 @@ class Opened:
     before: Progress | None = None
     cuts: tuple[str, ...] = ()  # what made the window another than the one asked for
     resliced: tuple[Resliced, ...] = ()  # what executors had asked for and this trigger answered
+    earlier: tuple[tuple[PlanId, Progress], ...] = ()  # plans that it went on with before its own
 
 
 @dataclass(frozen=True)
@@ -140,6 +140,7 @@ class Planned:
     root: ScheduleInstanceId
     parts: tuple[PlannedPart, ...]
     resliced: tuple[Resliced, ...] = ()
+    earlier: tuple[tuple[PlanId, Progress], ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return it for scripts: the whole, and each part."""
@@ -152,6 +153,7 @@ class Planned:
             "reason": self.reason,
             "parts": self.parts,
             "resliced": self.resliced,
+            "earlier": dict(self.earlier),
         }
 
     @property

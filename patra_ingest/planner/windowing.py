@@ -132,7 +132,9 @@ def _end(
     if asked.end and asked.end > safe:
         decision.cuts.append(f"to {instant_iso(safe)}: now − safety lag")
     if operation is Operation.BACKFILL and standing.forward and standing.forward < end:
-        decision.cuts.append(f"to {instant_iso(standing.forward)}: HARVEST has the rest")
+        decision.cuts.append(
+            f"to {instant_iso(standing.forward)}: HARVEST stands there, what follows is left to it"
+        )
         end = standing.forward
     fresh = standing.fresh_until
     if operation is Operation.HARVEST and fresh and fresh < end and _is_news(fresh, spec, standing):
@@ -208,7 +210,7 @@ def _nothing(
     """Say why there is nothing between a start and an end that is not after it."""
     forward, cursor = standing.forward, standing.cursor
     if operation is Operation.BACKFILL and forward and _aligned(forward, spec) == end:
-        return f"HARVEST has everything from {instant_iso(end)} on"
+        return f"HARVEST stands at {instant_iso(end)}, and what follows is left to it"
     past = operation is Operation.BACKFILL
     if cursor and asked.end and asked.end <= cursor and not past:
         return (

@@ -88,6 +88,7 @@ class NamespaceFacts:
     cursor: datetime | None
     hold: Hold | None
     superseded_by: PlanId | None = None
+    forward: datetime | None = None  # of a BACKFILL: where HARVEST stands; the rest is left to it
 
 
 _OF = """
@@ -152,8 +153,11 @@ def _read(tx: Connection, row: Row) -> NamespaceFacts:
     planned = Window(first, past) if first and past else None
     facts = list_windows(tx, namespace, planned.start) if planned else []
     newest = _plan_facts(tx, PlanId(row["newest"]))
-    if planned and namespace.operation is Operation.BACKFILL and newest.campaign is None:
-        facts += _harvested(tx, namespace, newest, planned.start)
+    forward = None
+    if planned and namespace.operation is Operation.BACKFILL:
+        harvest = _harvest_of(namespace, newest)
+        forward = find_cursor(tx, harvest)
+        facts += _harvested(tx, harvest, planned.start) if newest.campaign is None else []
     unwindowed = _count_unwindowed(tx, namespace)
     cursor = find_cursor(tx, namespace)
     return NamespaceFacts(
@@ -166,16 +170,18 @@ def _read(tx: Connection, row: Row) -> NamespaceFacts:
         unwindowed,
         cursor.value if cursor else None,
         _find_hold(tx, namespace),
+        forward=forward.value if forward else None,
     )
 
 
-def _harvested(
-    tx: Connection, namespace: Namespace, newest: PlanFacts, after: datetime
-) -> list[CoveredWindow]:
-    """Return what HARVEST has of the same question: a BACKFILL does not ask for it again."""
+def _harvest_of(namespace: Namespace, newest: PlanFacts) -> Namespace:
     key = keys.namespace_key(NamespaceScope.EXPR, newest.question, partition=newest.partition)
-    forward = replace(namespace, operation=Operation.HARVEST, scope=NamespaceScope.EXPR, key=key)
-    found = list_windows(tx, forward, after)
+    return replace(namespace, operation=Operation.HARVEST, scope=NamespaceScope.EXPR, key=key)
+
+
+def _harvested(tx: Connection, harvest: Namespace, after: datetime) -> list[CoveredWindow]:
+    """Return what HARVEST has of the same question: a BACKFILL does not ask for it again."""
+    found = list_windows(tx, harvest, after)
     return [one for one in found if one.status is SliceStatus.SUCCEEDED]
 
 

@@ -1,9 +1,11 @@
 """What waits in the queue."""
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection, text
 
+from patra_ingest.ledger.db import find_instant, instant_text
 from patra_ingest.ledger.tasks import TaskFilter, count_startable
 from patra_ingest.model.codes import Operation
 from patra_ingest.model.lineage import PlanId, TaskId
@@ -49,6 +51,41 @@ def list_plans_of_run(tx: Connection, job: str, run_id: str) -> list[PlanId]:
     """Return the plans that a Dagster run opened; none when it had nothing to plan."""
     found = tx.execute(_OF_RUN, {"job": job, "run": run_id}).scalars()
     return [PlanId(plan_id) for plan_id in found]
+
+
+@dataclass(frozen=True)
+class Rest:
+    """What of a plan is still to come: slices without a task, tasks that are due later."""
+
+    waiting: int
+    later: int
+    next_due: datetime | None
+
+
+_REST = text("""
+    SELECT (SELECT COUNT(*) FROM ing_plan_slice WHERE plan_id = :plan AND status_code = 'PENDING'),
+           COUNT(*), MIN(scheduled_at)
+      FROM ing_task WHERE plan_id = :plan AND status_code = 'QUEUED' AND scheduled_at > :now
+""")
+
+
+def find_rest(tx: Connection, plan_id: PlanId, now: datetime) -> Rest:
+    """Return what of a plan waits at `now`."""
+    values = {"plan": plan_id, "now": instant_text(now)}
+    waiting, later, due = tx.execute(_REST, values).one()
+    return Rest(int(waiting), int(later), find_instant(due))
+
+
+_LATER = text("""
+    SELECT COUNT(*), MIN(scheduled_at) FROM ing_task
+     WHERE status_code = 'QUEUED' AND scheduled_at > :now
+""")
+
+
+def find_later(tx: Connection, now: datetime) -> tuple[int, datetime | None]:
+    """Return how many queued tasks are due later than `now`, and when the first of them is."""
+    count, due = tx.execute(_LATER, {"now": instant_text(now)}).one()
+    return int(count), find_instant(due)
 
 
 def find_newest_plan(tx: Connection) -> PlanId | None:

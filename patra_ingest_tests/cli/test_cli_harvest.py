@@ -84,6 +84,28 @@ def test_plan_and_work_are_a_run_in_two_commands_and_a_held_endpoint_waits(patra
     assert drained["batches"]["inserted"] == 120
 
 
+def test_a_run_behind_a_full_queue_executes_what_is_before_it(patra, box, home):
+    few = "--set=planning.max_queued=3"
+    early = ("--from=2025-12-20", "--to=2025-12-28")
+    said = ok(patra("plan", "sandbox", "--endpoint=works", *early, at(box), few))
+    assert "8 slices, 3 tasks queued; 5 slices wait (BACKPRESSURE" in said
+
+    done = ok(patra("run", "sandbox", "--endpoint=works", *WINDOW, at(box), few))
+
+    assert "120 seen: 120 inserted" in done
+    (state,) = json.loads(ok(patra("status", "--json")))
+    assert state["tasks"]["SUCCEEDED"] >= 5
+
+
+def test_a_quota_that_is_used_up_says_when_the_rest_is_due(patra, box, home):
+    quota = '--set=rate.quotas=[{"limit": 15, "per": "1d"}]'
+    said = patra("run", "sandbox", "--endpoint=works", *WINDOW, at(box), quota)
+
+    assert said.returncode == 1
+    assert "task due later, the next" in said.stdout
+    assert "queued tasks are due later, the next at" in ok(patra("work", "--until-empty"))
+
+
 def test_an_empty_status_says_how_to_begin(patra, home):
     assert "patra run SOURCE --from DATE" in ok(patra("status"))
 

@@ -204,7 +204,7 @@ def test_backfill_ends_where_harvest_has_come_to_and_never_moves_its_cursor(db):
     assert reached == {"HARVEST": day(12), "BACKFILL": day(10)}
     assert len({row["namespace_key"] for row in found}) == 2
     cuts = read_json(plan_row(db, past.plan_id)["record_remarks"])[0]["data"]["cuts"]
-    assert any("HARVEST has the rest" in cut for cut in cuts)
+    assert any("HARVEST stands there" in cut for cut in cuts)
 
 
 def test_a_campaign_is_an_intended_second_run(db):

@@ -10,7 +10,7 @@ from patra_ingest.ledger.coverage import list_windows
 from patra_ingest.ledger.db import open_db, read_instant, read_json
 from patra_ingest.ledger.plans import get_plan
 from patra_ingest.ledger.reslices import NewRequest, add_request
-from patra_ingest.model.codes import ResliceReason
+from patra_ingest.model.codes import ResliceReason, TaskStatus
 from patra_ingest.model.lineage import Lineage, PlanId, ScheduleInstanceId, SliceId
 from patra_ingest.model.window import instant_iso
 from patra_ingest.planner.coverage import Cover, cover
@@ -173,8 +173,6 @@ def test_one_failed_part_of_a_second_dimension_makes_the_window_a_hole(db):
     planned = planner.plan(a_trigger(start=day(0), end=day(0) + (day(1) - day(0)) / 2))
     ask(db, planned.plan_id, 0, total=150)
     planner.reslice()
-    from patra_ingest.model.codes import TaskStatus
-
     finish(db, planned.plan_id, 1)
     finish(db, planned.plan_id, 1, TaskStatus.FAILED)
 
@@ -193,6 +191,9 @@ def test_below_the_floor_with_nothing_left_to_cut_it_fails_loudly(db):
 
     assert "holds 150 records (RESULT_CAP, the source gives 100 at most)" in answer.problem
     assert "cannot be cut any finer; declare a second dimension" in answer.problem
+    with db.read() as tx:
+        (fact,) = list_windows(tx, get_plan(tx, planned.plan_id).namespace, START)
+    assert fact.slice_id == parent
     (old,) = rows(db, "SELECT * FROM ing_plan_slice WHERE id = :id", id=parent)
     assert (old["status_code"], children_of(db, parent)) == ("FAILED", [])
     (task,) = tasks_of(db, planned.plan_id)
@@ -211,3 +212,18 @@ def test_requests_are_answered_by_the_next_trigger_of_the_source(db, through):
     planner.plan(a_trigger()) if through == "trigger" else planner.reslice("example")
 
     assert len(children_of(db, parent)) == 2
+
+
+def test_a_slice_that_was_cut_again_is_no_reason_for_a_hole_its_failed_child_is(db):
+    planner = a_planner(db, a_source())
+    planned = planner.plan(a_trigger(start=day(0), end=day(4)))
+    parent = ask(db, planned.plan_id, 0, total=150)
+    planner.reslice()
+    finish(db, planned.plan_id, 1)
+    finish(db, planned.plan_id, 1, TaskStatus.FAILED)
+
+    with db.read() as tx:
+        facts = list_windows(tx, get_plan(tx, planned.plan_id).namespace, START)
+    (hole,) = [part for part in cover(days(0, 4), facts) if part.cover is Cover.FAILED]
+    assert hole.window == days(2, 4)
+    assert hole.slices == (children_of(db, parent)[1]["id"],)

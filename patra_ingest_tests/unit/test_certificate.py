@@ -57,6 +57,7 @@ def test_a_certificate_counts_over_all_pages():
         "retries": 3,
         "stop_rule": "SHORT_PAGE",
         "verdict": Verdict.COMPLETE,
+        "gone": 0,
     }
 
 
