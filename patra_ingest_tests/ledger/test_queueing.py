@@ -7,14 +7,15 @@ from sqlalchemy import text
 
 from patra_ingest.errors import PlanError
 from patra_ingest.ledger.cancel import cancel_plan
+from patra_ingest.ledger.coverage import list_windows
 from patra_ingest.ledger.db import read_instant, read_json
 from patra_ingest.ledger.holds import place_hold, resume
 from patra_ingest.ledger.plans import get_plan
-from patra_ingest.model.codes import Operation, TaskStatus, TriggerType
+from patra_ingest.model.codes import Operation, SliceStatus, TaskStatus, TriggerType
 from patra_ingest.model.lineage import PlanId
 from patra_ingest.planner.cut_plan import cut_plan
 from patra_ingest.planner.plan import Planner
-from patra_ingest_tests.builders import NOON, a_pack, a_trigger, an_endpoint, day
+from patra_ingest_tests.builders import NOON, a_pack, a_trigger, an_endpoint, day, days
 from patra_ingest_tests.fakes import FakeClock
 from patra_ingest_tests.ledger.planning import (
     a_planner,
@@ -206,6 +207,19 @@ def test_a_planner_that_died_between_slices_and_tasks_is_replaced_by_the_next_tr
     assert planned.plan_id != plan.id
     covered = rows(db, "SELECT window_from, COUNT(*) AS n FROM ing_plan_slice GROUP BY window_from")
     assert {row["n"] for row in covered} == {1}
+
+
+def test_an_open_plan_stands_for_its_window_before_it_has_slices(db):
+    planner = a_planner(db)
+    (opened,) = planner.open_plans(planner.compile(a_trigger(start=day(0), end=day(6))))
+
+    with db.read() as tx:
+        namespace = get_plan(tx, opened.plan_id).namespace
+        (claim,) = list_windows(tx, namespace, day(0))
+        before = list_windows(tx, namespace, day(6))
+
+    assert (claim.slice_id, claim.window, claim.status) == (None, days(0, 6), SliceStatus.PENDING)
+    assert before == []
 
 
 def test_a_plan_that_was_opened_and_never_cut_claims_its_window(db):
