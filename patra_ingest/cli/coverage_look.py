@@ -92,9 +92,9 @@ def _explain(facts: NamespaceFacts, interval: Interval, settled: datetime) -> St
 def _held(facts: NamespaceFacts) -> str | None:
     if facts.hold is None:
         return None
-    since = write_moment(facts.hold.since.replace(microsecond=0))
+    since = write_moment(facts.hold.held_at.replace(microsecond=0))
     reason = f" ({facts.hold.reason})" if facts.hold.reason else ""
-    return f"held since {since} by {facts.hold.by}{reason}"
+    return f"held since {since} by {facts.hold.held_by}{reason}"
 
 
 def _why_missing(facts: NamespaceFacts, window: Window) -> str:
@@ -154,13 +154,8 @@ def _remedy(facts: NamespaceFacts, window: Window) -> str:
         words += f" --from {write_moment(window.start)} --to {write_moment(window.end)}"
     same = newest.overrides or newest.partition or newest.campaign
     command = f"`{words}`" + (f" with the options of plan {newest.plan_id}" if same else "")
-    return f"`patra resume {_place(facts)}`, then {command}" if facts.hold else command
+    return f"`patra resume {facts.hold.place}`, then {command}" if facts.hold else command
 
 
 def _next_trigger_reaches(facts: NamespaceFacts, window: Window) -> bool:
     return _goes_on(facts) and facts.cursor is not None and facts.cursor <= window.start
-
-
-def _place(facts: NamespaceFacts) -> str:
-    held = facts.hold.endpoint if facts.hold else None
-    return f"{facts.namespace.provenance}/{held}" if held else facts.namespace.provenance

@@ -11,7 +11,7 @@ from patra_ingest.executor.leased import Work
 from patra_ingest.executor.paging import Page
 from patra_ingest.ledger.slices import Slice
 from patra_ingest.model.bounds import Bounds, read_bounds
-from patra_ingest.model.lineage import BatchId, Lineage
+from patra_ingest.model.lineage import BatchId
 
 
 class TaskEnd(StrEnum):
@@ -47,13 +47,4 @@ def executable(one: Slice) -> Bounds:
 
 def evidence_of(attempt: Attempt) -> Evidence:
     """Return what stands behind an advance of the cursor."""
-    work, lease = attempt.work, attempt.work.lease
-    lineage = Lineage(
-        lease.schedule_instance_id,
-        lease.plan_id,
-        lease.slice_id,
-        lease.task_id,
-        work.run.id,
-        attempt.last_batch,
-    )
-    return Evidence(lineage, work.expr_hash)
+    return Evidence(attempt.work.lineage(attempt.last_batch), attempt.work.expr_hash)

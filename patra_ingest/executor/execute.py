@@ -56,6 +56,7 @@ from patra_ingest.model.codes import ResliceReason, RunStatus, SliceStatus, Task
 from patra_ingest.spec.slice_spec import lookback_of
 
 OnBatch = Callable[[dict[str, Any]], None]
+Settle = Callable[[Connection, datetime], TaskEnd]
 
 
 class TaskExecutor:
@@ -90,11 +91,11 @@ class TaskExecutor:
             require_lease(tx, lease, now)
             plan = get_plan(tx, lease.plan_id)
             one, retries = get_slice_of(tx, lease.task_id)
+            bounds = executable(one)
             done = list_done(tx, lease.task_id, one.expr_hash)
             run = start_run(tx, lease, plan, one.window, now)
             mark_executing(tx, lease, now)
             follow_task(tx, lease.slice_id, SliceStatus.EXECUTING, now)
-        bounds = executable(one)
         work = Work(lease, plan, run, bounds, one.expr_hash, stop, lookback_of(one.spec))
         page: Page | None = first_page(work.walk)
         if done:
@@ -205,11 +206,11 @@ class TaskExecutor:
             detail = "".join(traceback.format_exception(error))
         status = RunStatus.FAILED if failure.counts_as_retry else RunStatus.PARTIAL
         end = RunEnd(status, run_stats(attempt.own), certificate, detail)
-        return self._close(attempt, end, failure)
+        return self._close(attempt, end, lambda tx, now: self._settle(tx, attempt, failure, now))
 
     def _ask_to_reslice(self, attempt: Attempt, error: SliceTooBig) -> TaskEnd:
         """End the task and leave the planner a request; the slice is open until it is answered."""
-        work, lease = attempt.work, attempt.work.lease
+        lease = attempt.work.lease
         measured = {"total": error.total, "pages": len(attempt.history.batches)}
         stats = {**run_stats(attempt.own), "reSliceSuggested": {"reason": error.reason, **measured}}
         end = RunEnd(RunStatus.PARTIAL, stats, None, f"{error.reason}: {error}")
@@ -217,25 +218,22 @@ class TaskExecutor:
             evidence_of(attempt).lineage, ResliceReason(error.reason), {}, measured
         )
         brought = TaskStatus.PARTIAL if attempt.history.batches else TaskStatus.CANCELLED
-        try:
-            with self._db.write() as tx:
-                now = self._db.now(tx)
-                require_lease(tx, lease, now)
-                fail_open_batches(tx, work.run.id, end.error or "", now)
-                finish_run(tx, work.run.id, end, now)
-                add_request(tx, request, now)
-                finish_task(tx, lease, brought, now, (error.reason, str(error)))
-        except LeaseLost:
-            return TaskEnd.LEASE_LOST
-        return TaskEnd.RESLICED
+
+        def leave(tx: Connection, now: datetime) -> TaskEnd:
+            add_request(tx, request, now)
+            finish_task(tx, lease, brought, now, (error.reason, str(error)))
+            return TaskEnd.RESLICED
+
+        return self._close(attempt, end, leave)
 
     def _give_back(self, attempt: Attempt) -> TaskEnd:
         """Return the task to the queue at once; the next worker goes on after our last batch."""
         stats = run_stats(attempt.own)
         end = RunEnd(RunStatus.CANCELLED, stats, None, "STOPPED: the worker was asked to stop")
-        return self._close(attempt, end, None)
+        return self._close(attempt, end, lambda tx, now: self._settle(tx, attempt, None, now))
 
-    def _close(self, attempt: Attempt, end: RunEnd, failure: Failure | None) -> TaskEnd:
+    def _close(self, attempt: Attempt, end: RunEnd, settle: Settle) -> TaskEnd:
+        """End a run, and its task as `settle` says, while the lease is ours."""
         work, lease = attempt.work, attempt.work.lease
         try:
             with self._db.write() as tx:
@@ -243,7 +241,7 @@ class TaskExecutor:
                 require_lease(tx, lease, now)
                 fail_open_batches(tx, work.run.id, end.error or "", now)
                 finish_run(tx, work.run.id, end, now)
-                return self._settle(tx, attempt, failure, now)
+                return settle(tx, now)
         except LeaseLost:
             return TaskEnd.LEASE_LOST
 

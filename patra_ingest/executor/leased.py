@@ -9,6 +9,7 @@ from patra_ingest.ledger.plans import Plan
 from patra_ingest.ledger.runs import Run
 from patra_ingest.ledger.tasks import Lease
 from patra_ingest.model.bounds import Bounds
+from patra_ingest.model.lineage import BatchId, Lineage
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,12 @@ class Work:
     def stored_under(self) -> str:
         """The endpoint whose records these are."""
         return self.bounds.ids.endpoint if self.bounds.ids else self.plan.namespace.endpoint
+
+    def lineage(self, batch_id: BatchId | None) -> Lineage:
+        """Return where a batch of this run comes from, up to its trigger."""
+        lease = self.lease
+        above = (lease.schedule_instance_id, lease.plan_id, lease.slice_id, lease.task_id)
+        return Lineage(*above, self.run.id, batch_id)
 
     def asked_ids(self, page: Page) -> tuple[str, ...]:
         """Return the ids that a page asks for; none where it asks for a window."""

@@ -30,7 +30,7 @@ from patra_ingest.ledger.quotas import try_spend
 from patra_ingest.ledger.records import mark_gone, upsert_newer
 from patra_ingest.ledger.runs import save_checkpoint
 from patra_ingest.ledger.tasks import require_lease
-from patra_ingest.model.lineage import BatchId, Lineage
+from patra_ingest.model.lineage import BatchId
 from patra_ingest.model.quotas import charges_at
 from patra_ingest.rate.bucket import Limits
 from patra_ingest.rate.gate import RateGate
@@ -67,7 +67,7 @@ class Answer:
     storage_key: str
     waited_seconds: float
     unanswered: tuple[str, ...] = ()  # ids that were asked for, twice if the pack says so
-    more_requests: int = 0
+    again: str | None = None  # where the answer to the second request is kept
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,8 @@ class BatchRunner:
         items = [*answer.decoded.items, *again.decoded.items]
         decoded = replace(answer.decoded, items=items)
         left = find_unanswered(ids, items, spec)
-        return replace(answer, decoded=decoded, unanswered=tuple(left), more_requests=1)
+        kept = again.storage_key
+        return replace(answer, decoded=decoded, unanswered=tuple(left), again=kept)
 
     def _send(self, work: Work, page: Page, batch_no: int, ids: tuple[str, ...]) -> Answer:
         """Acquire a permit, send the request, keep the body, read the page."""
@@ -187,7 +188,7 @@ class BatchRunner:
         if work.bounds.ids is not None:
             numbers["total"] = len(work.bounds.ids.ids)
             numbers["goneIds"] = len(answer.unanswered)
-            numbers["reqCount"] += answer.more_requests
+            numbers["reqCount"] += answer.again is not None
         # Another lane inserted the same new record, or we met in a deadlock: look again.
         again = Retrying(
             retry=retry_if_exception_type((IntegrityError, LedgerBusy)),
@@ -219,14 +220,7 @@ class BatchRunner:
         following: Page | None,
     ) -> dict[str, Any]:
         spec, namespace, lease = work.plan.spec, work.plan.namespace, work.lease
-        lineage = Lineage(
-            lease.schedule_instance_id,
-            lease.plan_id,
-            lease.slice_id,
-            lease.task_id,
-            work.run.id,
-            batch_id,
-        )
+        lineage = work.lineage(batch_id)
         stamp = {
             **lineage.columns(),
             "spec_fingerprint": work.plan.fingerprint,
@@ -271,7 +265,9 @@ class BatchRunner:
 
 def _response_digest(answer: Answer) -> dict[str, Any]:
     headers = answer.response.headers
+    again = {"again": answer.again} if answer.again else {}
     return {
+        **again,
         "status": answer.response.status,
         "contentType": headers.get("content-type"),
         "bytes": len(answer.response.body),

@@ -12,7 +12,6 @@ from pydantic import ValidationError
 from sqlalchemy import Connection, TextClause, bindparam, text
 
 from patra_ingest.ledger.db import instant_text, read_json
-from patra_ingest.ledger.signals import consume_signals as consume_signals
 from patra_ingest.ledger.signals import in_groups
 from patra_ingest.model.bounds import read_bounds
 from patra_ingest.model.namespace import Namespace

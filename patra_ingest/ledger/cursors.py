@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, text
 
 from patra_ingest.ledger.db import find_instant, insert_missing, instant_text, read_instant
-from patra_ingest.model.codes import CursorDirection, CursorType, NamespaceScope, Operation
+from patra_ingest.model.codes import CursorDirection, CursorType
 from patra_ingest.model.lineage import Lineage, PlanId
 from patra_ingest.model.namespace import Namespace
 from patra_ingest.model.window import Window, instant_iso
@@ -148,18 +148,11 @@ def list_behind(tx: Connection) -> list[tuple[Namespace, CursorDirection, PlanId
     """Return the namespaces whose cursor is behind a succeeded slice, with their newest plan."""
     return [
         (
-            Namespace(
-                row.provenance_code,
-                row.endpoint_name,
-                Operation(row.operation_code),
-                row.cursor_key,
-                NamespaceScope(row.namespace_scope_code),
-                row.namespace_key,
-            ),
-            CursorDirection(row.direction_code),
-            PlanId(row.plan_id),
+            Namespace.of(row),
+            CursorDirection(row["direction_code"]),
+            PlanId(row["plan_id"]),
         )
-        for row in tx.execute(_BEHIND)
+        for row in tx.execute(_BEHIND).mappings()
     ]
 
 

@@ -7,12 +7,17 @@ from typing import Any
 from sqlalchemy import Connection, text
 
 from patra_ingest.errors import UnknownName
-from patra_ingest.ledger.db import insert_missing, instant_text, json_text, read_instant, read_json
+from patra_ingest.ledger.db import (
+    find_instant,
+    insert_missing,
+    instant_text,
+    json_text,
+    read_instant,
+    read_json,
+)
 from patra_ingest.ledger.remarks import append_remark
 from patra_ingest.model.codes import (
     CursorDirection,
-    NamespaceScope,
-    Operation,
     PlanStatus,
     Scheduler,
     SliceStrategy,
@@ -115,19 +120,11 @@ def get_plan(tx: Connection, plan_id: PlanId) -> Plan:
     row = tx.execute(_GET, {"id": plan_id}).mappings().one_or_none()
     if row is None:
         raise UnknownName(f"There is no plan {plan_id}.", "List plans with `patra status`.")
-    namespace = Namespace(
-        row["provenance_code"],
-        row["endpoint_name"],
-        Operation(row["operation_code"]),
-        row["cursor_key"],
-        NamespaceScope(row["namespace_scope_code"]),
-        row["namespace_key"],
-    )
     return Plan(
         PlanId(row["id"]),
         ScheduleInstanceId(row["schedule_instance_id"]),
         PlanStatus(row["status_code"]),
-        namespace,
+        Namespace.of(row),
         CursorDirection(row["direction_code"]),
         SpecSnapshot.model_validate(read_json(row["spec_snapshot"])),
         row["spec_fingerprint"],
@@ -162,6 +159,20 @@ def list_unfinished(tx: Connection, namespace: Namespace | None = None) -> list[
     names = ("provenance_code", "endpoint_name", "operation_code")
     values = {name: namespace.columns()[name] for name in names} if namespace else {}
     return [PlanId(found) for found in tx.execute(text(query), values).scalars()]
+
+
+_PACE = text("""
+    SELECT MAX(window_to) FROM ing_plan
+     WHERE provenance_code = :provenance_code AND endpoint_name = :endpoint_name
+       AND operation_code = :operation_code AND cursor_key = :cursor_key
+       AND namespace_scope_code = :namespace_scope_code AND namespace_key = :namespace_key
+       AND status_code <> 'CANCELLED'
+""")
+
+
+def find_pace(tx: Connection, namespace: Namespace) -> datetime | None:
+    """Return the end of the last window that a namespace was planned for."""
+    return find_instant(tx.execute(_PACE, namespace.columns()).scalar())
 
 
 def lock_plan(tx: Connection, plan_id: PlanId) -> PlanStatus:

@@ -1,11 +1,13 @@
 """The `ing_quarantine` table: items that could not be mapped, with what is needed to see why."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from sqlalchemy import Connection
 
 from patra_ingest.ledger.db import insert_missing
 from patra_ingest.model import keys
+from patra_ingest.model.codes import QuarantineKind, QuarantineStatus
 from patra_ingest.model.lineage import Lineage
 from patra_ingest.model.namespace import Namespace
 from patra_ingest.model.records import BadItem
@@ -15,19 +17,12 @@ def quarantine_ids(
     tx: Connection, namespace: Namespace, lineage: Lineage, ids: Sequence[str]
 ) -> None:
     """Keep the ids of a batch that the source cannot resolve and we have no record of."""
+    reason = "the source has no record of it, and neither have we"
     rows = [
         {
-            **lineage.columns(),
-            "provenance_code": namespace.provenance,
-            "endpoint_name": namespace.endpoint,
-            "operation_code": namespace.operation.value,
-            "kind_code": "BAD_ID",
+            **_row(namespace, lineage, QuarantineKind.BAD_ID, {"id": one}),
             "provider_id": one,
-            "reason": "the source has no record of it, and neither have we",
-            "status_code": "OPEN",
-            "idempotent_key": keys.digest(
-                {"kind": "quarantine", "batch": lineage.batch_id, "id": one}
-            ),
+            "reason": reason,
         }
         for one in ids
     ]
@@ -40,21 +35,28 @@ def quarantine_items(
     """Keep the bad items of a batch; the same item of the same batch is kept once."""
     rows = [
         {
-            **lineage.columns(),
-            "provenance_code": namespace.provenance,
-            "endpoint_name": namespace.endpoint,
-            "operation_code": namespace.operation.value,
-            "kind_code": "ITEM",
+            **_row(namespace, lineage, QuarantineKind.ITEM, {"item": item.item_no}),
             "provider_id": item.provider_id and item.provider_id[:512],
             "item_no": item.item_no,
             "path": item.path[:512],
             "reason": item.reason[:512],
             "fragment": item.fragment,
-            "status_code": "OPEN",
-            "idempotent_key": keys.digest(
-                {"kind": "quarantine", "batch": lineage.batch_id, "item": item.item_no}
-            ),
         }
         for item in items
     ]
     insert_missing(tx, "ing_quarantine", rows)
+
+
+def _row(
+    namespace: Namespace, lineage: Lineage, kind: QuarantineKind, place: dict[str, Any]
+) -> dict[str, Any]:
+    """Return what every row has; `place` tells it apart from the others of its batch."""
+    return {
+        **lineage.columns(),
+        "provenance_code": namespace.provenance,
+        "endpoint_name": namespace.endpoint,
+        "operation_code": namespace.operation.value,
+        "kind_code": kind.value,
+        "status_code": QuarantineStatus.OPEN.value,
+        "idempotent_key": keys.digest({"kind": "quarantine", "batch": lineage.batch_id, **place}),
+    }

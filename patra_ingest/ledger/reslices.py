@@ -113,3 +113,22 @@ def answer_request(
     values = {"id": request_id, "status": status.value, "now": instant_text(now)}
     tx.execute(_ANSWER, values)
     append_remark(tx, "ing_reslice_request", [request_id], "planner", note, now)
+
+
+_BROUGHT = text("SELECT 1 FROM ing_task WHERE slice_id = :id AND status_code = 'PARTIAL'")
+
+
+def has_brought(tx: Connection, slice_id: SliceId) -> bool:
+    """Return whether the task of a slice that is cut again had committed anything."""
+    return tx.execute(_BROUGHT, {"id": slice_id}).scalar() is not None
+
+
+_BLAME = text("""
+    UPDATE ing_task SET last_error_code = 'RESLICE', last_error_msg = :problem
+     WHERE slice_id = :id
+""")
+
+
+def blame_task(tx: Connection, slice_id: SliceId, problem: str) -> None:
+    """Say on the task of a slice why the slice could not be cut again."""
+    tx.execute(_BLAME, {"id": slice_id, "problem": problem[:512]})

@@ -11,7 +11,6 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, text
 
-from patra_ingest.ledger.coverage import list_windows as list_windows
 from patra_ingest.ledger.db import (
     find_instant,
     insert_missing,
@@ -101,6 +100,16 @@ def count_underived(tx: Connection, plan_id: PlanId) -> int:
     """Count the slices of a plan that have no task yet."""
     query = "SELECT COUNT(*) FROM ing_plan_slice WHERE plan_id = :id AND status_code = 'PENDING'"
     return int(tx.execute(text(query), {"id": plan_id}).scalar_one())
+
+
+_DERIVED = text("SELECT COUNT(*) FROM ing_task WHERE slice_id IN :ids").bindparams(
+    bindparam("ids", expanding=True)
+)
+
+
+def count_derived(tx: Connection, slice_ids: Sequence[SliceId]) -> int:
+    """Count those of these slices that have a task."""
+    return int(tx.execute(_DERIVED, {"ids": list(slice_ids)}).scalar_one())
 
 
 _CHILDREN = text(f"""

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from patra_ingest.errors import PlanError
 from patra_ingest.ledger.coverage import list_windows
 from patra_ingest.ledger.cursors import find_cursor
-from patra_ingest.ledger.plans import ensure_plan, find_plan, lock_planning
+from patra_ingest.ledger.plans import ensure_plan, find_pace, find_plan, lock_planning
 from patra_ingest.ledger.runs import find_freshness
 from patra_ingest.ledger.slices import list_landed
 from patra_ingest.model import keys
@@ -23,7 +23,7 @@ from patra_ingest.model.window import Window
 from patra_ingest.planner.coverage import STANDING, missing, refilled
 from patra_ingest.planner.density import measure
 from patra_ingest.planner.namespaces import forward_of
-from patra_ingest.planner.open_update import find_pace, open_update
+from patra_ingest.planner.open_update import open_update
 from patra_ingest.planner.plan_row import plan_key, plan_row
 from patra_ingest.planner.slicing import (
     Cut,

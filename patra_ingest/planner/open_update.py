@@ -8,11 +8,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 
 from patra_ingest.ledger.candidates import (
     Found,
-    consume_signals,
     count_records,
     find_spec,
     list_fingerprints,
@@ -23,14 +22,13 @@ from patra_ingest.ledger.candidates import (
     list_stale,
     mark_retried,
 )
-from patra_ingest.ledger.db import find_instant
 from patra_ingest.ledger.plans import ensure_plan, mark_plan
+from patra_ingest.ledger.signals import consume_signals
 from patra_ingest.ledger.slices import ensure_slices
 from patra_ingest.model import keys
 from patra_ingest.model.bounds import Bounds
 from patra_ingest.model.codes import PlanStatus, SliceStrategy
 from patra_ingest.model.lineage import PlanId
-from patra_ingest.model.namespace import Namespace
 from patra_ingest.model.window import Window
 from patra_ingest.planner.candidates import (
     Candidate,
@@ -50,19 +48,6 @@ from patra_ingest.registry.served import list_record_endpoints
 from patra_ingest.spec.record_shape import record_shape
 
 _MOST_SLICES = 500
-
-_PACE = text("""
-    SELECT MAX(window_to) FROM ing_plan
-     WHERE provenance_code = :provenance_code AND endpoint_name = :endpoint_name
-       AND operation_code = :operation_code AND cursor_key = :cursor_key
-       AND namespace_scope_code = :namespace_scope_code AND namespace_key = :namespace_key
-       AND status_code <> 'CANCELLED'
-""")
-
-
-def find_pace(tx: Connection, namespace: Namespace) -> datetime | None:
-    """Return the end of the last window an UPDATE by ids was planned for."""
-    return find_instant(tx.execute(_PACE, namespace.columns()).scalar())
 
 
 def open_update(

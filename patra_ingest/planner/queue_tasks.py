@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 
 from patra_ingest.clock import Clock
 from patra_ingest.errors import PlanError
@@ -25,10 +25,17 @@ from patra_ingest.ledger.plans import (
     try_complete_plan,
 )
 from patra_ingest.ledger.quotas import list_usages, lock_usages, reserve_all
-from patra_ingest.ledger.slices import Slice, count_underived, list_underived, mark_ready
+from patra_ingest.ledger.slices import (
+    Slice,
+    count_derived,
+    count_underived,
+    list_underived,
+    mark_ready,
+)
 from patra_ingest.ledger.tasks import count_queued, ensure_tasks
 from patra_ingest.model import keys
 from patra_ingest.model.codes import Operation, PlanStatus, TaskStatus
+from patra_ingest.model.lineage import SliceId
 from patra_ingest.model.quotas import QuotaRule, Usages, window_at
 from patra_ingest.planner.budgeting import Book, Budget, Placed
 from patra_ingest.planner.slicing import count_roughly, read_cut
@@ -166,10 +173,8 @@ def derive(
         _require_all(tx, plan, [row["slice_id"] for row in rows])
 
 
-def _require_all(tx: Connection, plan: Plan, slices: Sequence[int]) -> None:
-    query = "SELECT COUNT(*) FROM ing_task WHERE plan_id = :id AND slice_id BETWEEN :low AND :high"
-    values = {"id": plan.id, "low": min(slices), "high": max(slices)}
-    found = int(tx.execute(text(query), values).scalar_one())
+def _require_all(tx: Connection, plan: Plan, slices: Sequence[SliceId]) -> None:
+    found = count_derived(tx, slices)
     if found < len(slices):
         raise PlanError(
             f"Plan {plan.id}: {len(slices) - found} slices got no task because an equal task"

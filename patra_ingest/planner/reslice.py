@@ -8,7 +8,7 @@ loudly: its slice is FAILED, and whoever called is told.
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 
 from patra_ingest.clock import Clock
 from patra_ingest.ledger.db import Db
@@ -19,6 +19,8 @@ from patra_ingest.ledger.remarks import append_remark
 from patra_ingest.ledger.reslices import (
     Request,
     answer_request,
+    blame_task,
+    has_brought,
     list_pending,
     lock_request,
     plan_of_request,
@@ -110,15 +112,11 @@ def _expected(plan: Plan, bounds: Bounds, request: Request, parts: int) -> Expec
     return Expected(records, 1 + records // plan.spec.paging.page_size, "MEASURED")
 
 
-_TASK_STATUS = text("SELECT status_code FROM ing_task WHERE slice_id = :id")
-
-
 def _end_parent(
     tx: Connection, parent: Slice, rest: Bounds, children: Sequence[SliceId], now: datetime
 ) -> None:
     """End the parent as its task ended: PARTIAL if it brought anything, else CANCELLED."""
-    brought = tx.execute(_TASK_STATUS, {"id": parent.id}).scalar() == SliceStatus.PARTIAL.value
-    status = SliceStatus.PARTIAL if brought else SliceStatus.CANCELLED
+    status = SliceStatus.PARTIAL if has_brought(tx, parent.id) else SliceStatus.CANCELLED
     follow_task(tx, parent.id, status, now)
     if parent.window and rest.window and rest.window.start > parent.window.start:
         mark_done_to(tx, parent.id, rest.window.start)
@@ -145,17 +143,7 @@ def _fail(tx: Connection, plan: Plan, parent: Slice, request: Request, now: date
     follow_task(tx, parent.id, SliceStatus.FAILED, now)
     free(tx, [parent.id], now)
     append_remark(tx, "ing_plan_slice", [parent.id], "planner", problem, now, kind="RESLICE")
-    _note_on_task(tx, parent.id, problem)
+    blame_task(tx, parent.id, problem)
     answer_request(tx, request.id, ResliceStatus.REJECTED, problem, now)
     try_complete_plan(tx, plan.id, now)
     return Resliced(plan.id, parent.id, 0, problem)
-
-
-_NOTE = text("""
-    UPDATE ing_task SET last_error_code = 'RESLICE', last_error_msg = :problem
-     WHERE slice_id = :id
-""")
-
-
-def _note_on_task(tx: Connection, slice_id: SliceId, problem: str) -> None:
-    tx.execute(_NOTE, {"id": slice_id, "problem": problem[:512]})

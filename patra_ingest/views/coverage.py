@@ -10,23 +10,14 @@ from sqlalchemy import Connection, text
 
 from patra_ingest.ledger.coverage import list_windows
 from patra_ingest.ledger.cursors import find_cursor
-from patra_ingest.ledger.db import Row, find_instant, read_instant, read_json
+from patra_ingest.ledger.db import Row, find_instant, read_json
+from patra_ingest.ledger.holds import Hold, find_hold
 from patra_ingest.model import keys
 from patra_ingest.model.codes import NamespaceScope, Operation, SliceStatus
 from patra_ingest.model.lineage import PlanId, SliceId
 from patra_ingest.model.namespace import Namespace
 from patra_ingest.model.slices import CoveredWindow
 from patra_ingest.model.window import Window, floor_to, parse_duration
-
-
-@dataclass(frozen=True)
-class Hold:
-    """Who stopped the endpoint, or (without one) the whole source, when and why."""
-
-    endpoint: str | None
-    since: datetime
-    by: str
-    reason: str | None
 
 
 @dataclass(frozen=True)
@@ -141,14 +132,7 @@ def _with_successors(found: Iterable[NamespaceFacts]) -> list[NamespaceFacts]:
 
 
 def _read(tx: Connection, row: Row) -> NamespaceFacts:
-    namespace = Namespace(
-        row["provenance_code"],
-        row["endpoint_name"],
-        Operation(row["operation_code"]),
-        row["cursor_key"],
-        NamespaceScope(row["namespace_scope_code"]),
-        row["namespace_key"],
-    )
+    namespace = Namespace.of(row)
     first, past = find_instant(row["first"]), find_instant(row["past"])
     planned = Window(first, past) if first and past else None
     facts = list_windows(tx, namespace, planned.start) if planned else []
@@ -169,7 +153,7 @@ def _read(tx: Connection, row: Row) -> NamespaceFacts:
         _failures(tx, namespace),
         unwindowed,
         cursor.value if cursor else None,
-        _find_hold(tx, namespace),
+        find_hold(tx, namespace.provenance, namespace.endpoint),
         forward=forward.value if forward else None,
     )
 
@@ -249,19 +233,3 @@ def _last_remark(remarks: list[dict[str, Any]] | None) -> Remark | None:
         return None
     last = remarks[-1]
     return Remark(last.get("time"), last.get("by"), last.get("note"))
-
-
-_HOLD = text("""
-    SELECT held_at, held_by, endpoint_name, reason FROM ing_hold
-     WHERE provenance_code = :provenance AND resumed_at IS NULL AND deleted = 0
-       AND (endpoint_name IS NULL OR endpoint_name = :endpoint)
-     ORDER BY held_at, id LIMIT 1
-""")
-
-
-def _find_hold(tx: Connection, namespace: Namespace) -> Hold | None:
-    values = {"provenance": namespace.provenance, "endpoint": namespace.endpoint}
-    row = tx.execute(_HOLD, values).one_or_none()
-    if row is None:
-        return None
-    return Hold(row.endpoint_name, read_instant(row.held_at), row.held_by, row.reason)

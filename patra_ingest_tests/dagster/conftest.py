@@ -103,6 +103,18 @@ def execute(instance: dg.DagsterInstance) -> Execute:
     return run
 
 
+@pytest.fixture
+def tick(instance: dg.DagsterInstance) -> Callable[[str], Any]:
+    """Let a sensor look once."""
+
+    def look(sensor: str) -> Any:
+        resources = {"ledger": defs.resources["ledger"]}
+        with dg.build_sensor_context(instance=instance, resources=resources) as context:
+            return defs.resolve_sensor_def(sensor).evaluate_tick(context)
+
+    return look
+
+
 class Grumpy(ThreadingHTTPServer):
     """Hands requests on to the sandbox, but rejects those for the day that begins at `refused`."""
 

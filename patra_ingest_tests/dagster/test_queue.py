@@ -21,18 +21,6 @@ def plan(execute, sandbox):
     return run
 
 
-@pytest.fixture
-def tick(instance):
-    """Let the sensor look once."""
-
-    def look():
-        resources = {"ledger": defs.resources["ledger"]}
-        with dg.build_sensor_context(instance=instance, resources=resources) as context:
-            return defs.resolve_sensor_def("queued_tasks").evaluate_tick(context)
-
-    return look
-
-
 def test_a_plan_only_queues_and_a_drain_executes_it(home, plan, execute, ledger, rows, sandbox):
     sandbox.reset()
     planned = plan()
@@ -67,7 +55,7 @@ def test_an_empty_queue_is_drained_at_once(home, execute):
 
 
 def test_the_sensor_waits_while_nothing_is_due(home, tick):
-    looked = tick()
+    looked = tick("queued_tasks")
 
     assert looked.run_requests == []
     assert looked.skip_message == "0 tasks are due, 0 executor runs are active"
@@ -76,7 +64,7 @@ def test_the_sensor_waits_while_nothing_is_due(home, tick):
 def test_the_sensor_starts_an_executor_when_tasks_are_due(home, plan, tick):
     plan()
 
-    (request,) = tick().run_requests
+    (request,) = tick("queued_tasks").run_requests
 
     assert dg.validate_run_config(defs.resolve_job_def("execute_job"), request.run_config)
     assert request.run_key is None
@@ -98,7 +86,7 @@ def test_an_executor_that_is_active_is_not_started_twice(
     home, plan, tick, instance, status, started
 ):
     plan()
-    (request,) = tick().run_requests
+    (request,) = tick("queued_tasks").run_requests
     instance.create_run_for_job(
         defs.resolve_job_def("execute_job"),
         run_config=request.run_config,
@@ -106,7 +94,7 @@ def test_an_executor_that_is_active_is_not_started_twice(
         status=status,
     )
 
-    assert len(tick().run_requests) == started
+    assert len(tick("queued_tasks").run_requests) == started
 
 
 def test_the_schedule_plans_every_endpoint_once(home, instance):

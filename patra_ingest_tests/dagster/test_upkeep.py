@@ -1,10 +1,7 @@
 """Plans that wait go on, too big slices are cut again, the past is launched like the present."""
 
-import dagster as dg
-import pytest
 from sqlalchemy import text
 
-from patra_ingest.definitions import defs
 from patra_ingest.ledger.holds import place_hold
 from patra_ingest.ledger.reslices import NewRequest, add_request
 from patra_ingest.model.codes import ResliceReason
@@ -13,18 +10,6 @@ from patra_ingest.views.records import list_ids
 from patra_ingest_tests.builders import day
 
 LONG = {"window_from": "2025-06-01", "window_to": "2025-09-05"}  # 96 days, 50 of them queued
-
-
-@pytest.fixture
-def tick(instance):
-    """Let the sensor look once."""
-
-    def look():
-        resources = {"ledger": defs.resources["ledger"]}
-        with dg.build_sensor_context(instance=instance, resources=resources) as context:
-            return defs.resolve_sensor_def("waiting_plans").evaluate_tick(context)
-
-    return look
 
 
 def backfill(execute, sandbox, job):
@@ -48,11 +33,11 @@ def test_the_sensor_goes_on_with_a_plan_when_its_queue_has_room(home, execute, r
     planned = backfill(execute, sandbox, "plan_job")
     assert planned.success
     assert rows("SELECT status_code FROM ing_plan") == [("PARTIAL",)]
-    assert tick().skip_message == "no plan waits that could go on"
+    assert tick("waiting_plans").skip_message == "no plan waits that could go on"
 
     execute("execute_job", operation="BACKFILL")
 
-    (request,) = tick().run_requests
+    (request,) = tick("waiting_plans").run_requests
     assert request.tags["patra/waiting"] == "plan 1"
     assert execute("go_on_job").output_for_node("go_on") == 46
     assert rows("SELECT status_code FROM ing_plan") == [("READY",)]
@@ -75,11 +60,11 @@ def test_the_sensor_has_too_big_slices_cut_again(home, execute, ledger, rows, sa
     execute("plan_job", provenance="sandbox", base_url=sandbox.url, **days)
     ask_to_reslice(ledger)
 
-    (request,) = tick().run_requests
+    (request,) = tick("waiting_plans").run_requests
     assert request.tags["patra/waiting"] == "1 slices to cut again"
     assert execute("go_on_job").output_for_node("go_on") == 2
     assert rows("SELECT COUNT(*) FROM ing_plan_slice WHERE parent_slice_id = 1") == [(2,)]
-    assert tick().skip_message
+    assert tick("waiting_plans").skip_message
 
 
 def test_nothing_is_cut_again_while_it_is_held(home, execute, ledger, rows, sandbox, tick):
@@ -87,7 +72,7 @@ def test_nothing_is_cut_again_while_it_is_held(home, execute, ledger, rows, sand
     execute("plan_job", provenance="sandbox", base_url=sandbox.url, **days)
     ask_to_reslice(ledger, hold=True)
 
-    assert tick().skip_message == "no plan waits that could go on"
+    assert tick("waiting_plans").skip_message == "no plan waits that could go on"
     assert execute("go_on_job").output_for_node("go_on") == 0
 
 

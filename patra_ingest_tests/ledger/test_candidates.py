@@ -12,7 +12,7 @@ from patra_ingest.ledger.candidates import Found
 from patra_ingest.ledger.db import insert, instant_text, json_text
 from patra_ingest.ledger.quarantine import quarantine_items
 from patra_ingest.ledger.records import upsert_newer
-from patra_ingest.ledger.signals import add_signals
+from patra_ingest.ledger.signals import add_signals, consume_signals
 from patra_ingest.model.bounds import Bounds, IdSet
 from patra_ingest.model.codes import NamespaceScope, Operation, Signal, SliceStatus
 from patra_ingest.model.lineage import Lineage
@@ -68,7 +68,7 @@ def test_signals_of_all_endpoints_come_in_the_order_they_were_given(db):
     assert ask(db, "list_signals", "other", BOTH, 10) == []
 
     with db.write() as tx:
-        assert candidates.consume_signals(tx, [found[0].row_id], 7, NOON) == 1
+        assert consume_signals(tx, [found[0].row_id], 7, NOON) == 1
     assert ask(db, "list_signals", "example", BOTH, 10) == found[1:]
 
 
