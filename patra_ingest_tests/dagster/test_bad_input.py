@@ -1,5 +1,7 @@
 """What goes wrong fails the run with one sentence: what, where, and the remedy."""
 
+import json
+
 import dagster as dg
 import pytest
 
@@ -76,6 +78,16 @@ def test_a_window_in_the_future_is_refused_and_stays_on_the_root_row(home, execu
     assert rows("SELECT COUNT(*) FROM ing_plan") == [(0,)]
     ((problems,),) = rows("SELECT problems FROM ing_schedule_instance")
     assert "which is in the future" in problems
+
+
+def test_a_spec_that_does_not_compile_fails_the_run_and_makes_no_plan(home, execute, rows):
+    step, said = failure_of(execute("plan_job", provenance="sandbox", base_url="nonsense"))
+
+    assert step == "compile_spec"
+    assert said.startswith("sandbox/works for HARVEST does not compile: ")
+    ((problems,),) = rows("SELECT problems FROM ing_schedule_instance")
+    assert json.loads(problems)[0] in said
+    assert rows("SELECT COUNT(*) FROM ing_plan") == [(0,)]
 
 
 def test_a_ledger_without_tables_is_named(tmp_path, execute, monkeypatch):

@@ -5,6 +5,7 @@ from sqlalchemy import text
 
 from patra_ingest.ledger.db import instant_text, json_text, read_json
 from patra_ingest.model.codes import Operation
+from patra_ingest.views.overview import list_states
 from patra_ingest_tests.builders import a_pack, a_trigger, an_endpoint, day
 from patra_ingest_tests.ledger.planning import (
     a_planner,
@@ -66,17 +67,22 @@ def test_a_source_that_cannot_be_cut_is_one_slice(db):
     assert windows_of(db, planned.plan_id) == [(day(0), day(10))]
 
 
-def harvested(db, planner, *landed):
+def harvested(db, planner, *landed, stats=None):
     """Let one day after another have held so many records."""
     planned = planner.plan(a_trigger(start=day(0), end=day(len(landed))))
     with db.write() as tx:
         for task, count in zip(tasks_of(db, planned.plan_id), landed, strict=True):
-            proof = json_text({"landed": count})
-            values = {"task": task["id"], "proof": proof, "at": instant_text(day(9))}
+            values = {
+                "task": task["id"],
+                "proof": json_text({"landed": count}),
+                "at": instant_text(day(9)),
+                "stats": json_text(stats or {}),
+            }
             run = (
                 "INSERT INTO ing_task_run (task_id, attempt_no, provenance_code, endpoint_name,"
-                " operation_code, status_code, certificate, finished_at)"
-                " VALUES (:task, 1, 'example', 'works', 'HARVEST', 'SUCCEEDED', :proof, :at)"
+                " operation_code, status_code, certificate, finished_at, stats)"
+                " VALUES (:task, 1, 'example', 'works', 'HARVEST', 'SUCCEEDED',"
+                " :proof, :at, :stats)"
             )
             tx.execute(text(run), values)
     finish(db, planned.plan_id, len(landed))
@@ -109,3 +115,31 @@ def test_a_declared_density_is_used_before_there_is_history(db):
     assert planned.slices == 4
     basis = [read_json(one["slice_spec"])["telemetry"] for one in slices_of(db, planned.plan_id)]
     assert basis == [{"totalEstimated": 50, "basis": "DECLARED"}] * 4
+
+
+def test_a_harvest_ends_where_the_source_last_said_that_it_is_complete(db):
+    fresh = {"endpoint": "health", "path": "$.until"}
+    health = {
+        "usage": "HEALTH",
+        "operations": [],
+        "request": {"path": "/health"},
+        "response": {"items": "$", "id": "$.id"},
+    }
+    pack = a_pack(works=an_endpoint(window={"freshness": fresh}), health=health)
+    planner = a_planner(db, pack)
+    told = {"freshUntil": "2025-09-06T12:00:00.000000Z"}
+    harvested(db, planner, 5, stats=told)
+
+    planned = planner.plan(a_trigger(start=day(1)))
+
+    assert planned.window.end == day(5) + (day(1) - day(0)) / 2
+    assert planned.parts[0].cuts[-1].endswith("the source is complete up to there")
+
+
+def test_the_status_counts_what_waits_for_room(db):
+    few = {"planning": {"max_queued": 3}}
+    a_planner(db).plan(a_trigger(start=day(0), end=day(10), values=few))
+
+    with db.read() as tx:
+        (state,) = list_states(tx)
+    assert (state.tasks, state.last_plan) == ({"QUEUED": 3, "WAITING": 7}, 1)
