@@ -1,4 +1,5 @@
-"""`make bench`: start-up, harvest beside a bare loop, reading, compiling, planning, paths.
+"""`make bench`: start-up, harvest beside a bare loop, reading, compiling, planning,
+leasing, paths.
 
 `python -m bench paths registry` measures only what is named.
 """
@@ -11,7 +12,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench.harvest import compare_harvest
+from bench.commits import measure_commits
+from bench.harvest import compare_harvest, measure_latency, measure_memory
+from bench.leasing import measure_leasing
 from bench.paths import measure_paths
 from bench.planning import measure_planning
 from bench.registry import measure_registry
@@ -45,7 +48,25 @@ def start_up():
 def harvest():
     """Print the speed of a whole harvest."""
     with tempfile.TemporaryDirectory() as folder:
-        compare_harvest(Path(folder), os.environ.get("PATRA_BENCH_MYSQL_URL", ""))
+        compare_harvest(Path(folder), os.environ.get("PATRA_TEST_MYSQL_URL", ""))
+
+
+def latency():
+    """Print how lanes hide the latency of a source."""
+    with tempfile.TemporaryDirectory() as folder:
+        measure_latency(Path(folder))
+
+
+def memory():
+    """Print the memory of a worker over few and over many records."""
+    with tempfile.TemporaryDirectory() as folder:
+        measure_memory(Path(folder))
+
+
+def commits():
+    """Print how long it takes to commit a batch of 100 records."""
+    with tempfile.TemporaryDirectory() as folder:
+        measure_commits(Path(folder), os.environ.get("PATRA_TEST_MYSQL_URL", ""))
 
 
 def registry():
@@ -60,11 +81,21 @@ def planning():
         measure_planning(Path(folder), os.environ.get("PATRA_TEST_MYSQL_URL", ""))
 
 
+def leasing():
+    """Print how long leasing a task takes when many are queued."""
+    with tempfile.TemporaryDirectory() as folder:
+        measure_leasing(Path(folder), os.environ.get("PATRA_TEST_MYSQL_URL", ""))
+
+
 PARTS = {
     "start": start_up,
     "harvest": harvest,
+    "latency": latency,
+    "memory": memory,
+    "commits": commits,
     "registry": registry,
     "planning": planning,
+    "leasing": leasing,
     "paths": measure_paths,
 }
 

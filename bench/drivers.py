@@ -20,9 +20,10 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.engine import make_url
 
 from patra_ingest.ledger.db import open_db
+from patra_ingest.ledger.leases import lease_tasks, requeue_expired
 from patra_ingest.ledger.migrate import migrate
 from patra_ingest.ledger.records import upsert_newer
-from patra_ingest.ledger.tasks import ensure_tasks, lease_tasks, requeue_expired
+from patra_ingest.ledger.tasks import ensure_tasks
 from patra_ingest.model.records import ChangeRule, NewRecord
 
 REPEATS = 5

@@ -1,7 +1,10 @@
 """Records per second through the whole engine, and through a loop that does the least possible."""
 
+import os
 import sqlite3
 import statistics
+import subprocess
+import sys
 import threading
 import time
 from datetime import UTC, datetime, timedelta
@@ -9,84 +12,173 @@ from uuid import uuid4
 
 import httpx
 import orjson
+import pymysql
+from sqlalchemy import make_url
 
+from bench.ledgers import fresh_mysql
 from patra_ingest.cli.setup import prepare
 from patra_ingest.executor.work import Order
 from patra_ingest.planner.trigger import Trigger
 from patra_ingest.planner.windowing import Asked
+from patra_ingest.sandbox.behaviour import Behaviour
 from patra_ingest.sandbox.process import start_sandbox
 from patra_ingest.sandbox.world import World
 from patra_ingest.settings import Settings
 from patra_ingest.spec.declaration import Overrides
 from patra_ingest.wiring import open_ingest
 
-RECORDS = 10_000
+RECORDS = 20_000
 DAYS = 8
 START = datetime(2026, 1, 1, tzinfo=UTC)
 REPEATS = 3
+PAGE = 100
+LATENCY_MS = 50.0
+MANY = int(os.environ.get("BENCH_RECORDS", "100000"))
 
 
-def bare_loop(url, folder):
-    """Fetch, parse, upsert: no ledger, no proof, no resume."""
-    db = sqlite3.connect(folder / f"bare-{uuid4().hex}.db", isolation_level=None)
-    db.execute("PRAGMA journal_mode=WAL")
-    db.execute("PRAGMA synchronous=NORMAL")
-    db.execute("CREATE TABLE r (id TEXT PRIMARY KEY, updated TEXT, payload TEXT)")
-    upsert = (
-        "INSERT INTO r VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET payload = excluded.payload"
-    )
+def bare_loop(url, upsert):
+    """Fetch, parse, upsert one page after the other: no ledger, no proof, no resume."""
     count = 0
     with httpx.Client(trust_env=False) as client:
         cursor = "*"
         while True:
-            page = client.get(f"{url}/works", params={"rows": 100, "cursor": cursor})
+            page = client.get(f"{url}/works", params={"rows": PAGE, "cursor": cursor})
             message = orjson.loads(page.content)["message"]
             items = message["items"]
-            db.execute("BEGIN")
-            db.executemany(
-                upsert,
-                [(i["DOI"], i["indexed"]["date-time"], orjson.dumps(i).decode()) for i in items],
-            )
-            db.execute("COMMIT")
+            upsert([(i["DOI"], i["indexed"]["date-time"], orjson.dumps(i).decode()) for i in items])
             count += len(items)
-            if len(items) < 100:
+            if len(items) < PAGE:
                 return count
             cursor = message["next-cursor"]
 
 
-def engine(url, folder, db_url, lanes):
+def bare_sqlite(url, folder):
+    """Run the bare loop into a SQLite file of its own."""
+    db = sqlite3.connect(folder / f"bare-{uuid4().hex}.db", isolation_level=None)
+    db.execute("PRAGMA journal_mode=WAL")
+    db.execute("PRAGMA synchronous=NORMAL")
+    db.execute("CREATE TABLE r (id TEXT PRIMARY KEY, updated TEXT, payload TEXT)")
+    sql = "INSERT INTO r VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET payload = excluded.payload"
+
+    def upsert(rows):
+        db.execute("BEGIN")
+        db.executemany(sql, rows)
+        db.execute("COMMIT")
+
+    return bare_loop(url, upsert)
+
+
+def bare_mysql(url, mysql_url):
+    """Run the bare loop into a MySQL table of its own."""
+    parsed = make_url(mysql_url)
+    db = pymysql.connect(
+        host=parsed.host,
+        port=parsed.port,
+        user=parsed.username,
+        password=parsed.password or "",
+        database=parsed.database,
+        charset="utf8mb4",
+    )
+    with db, db.cursor() as cursor:
+        cursor.execute("DROP TABLE IF EXISTS bare")
+        cursor.execute(
+            "CREATE TABLE bare (id VARCHAR(512) COLLATE utf8mb4_bin PRIMARY KEY,"
+            " updated VARCHAR(40), payload JSON)"
+        )
+        sql = (
+            "INSERT INTO bare VALUES (%s, %s, %s) ON DUPLICATE KEY UPDATE payload = VALUES(payload)"
+        )
+
+        def upsert(rows):
+            cursor.executemany(sql, rows)
+            db.commit()
+
+        return bare_loop(url, upsert)
+
+
+def engine(url, folder, db_url, lanes, records=RECORDS, page_size=PAGE):
     """Harvest the same works through plan, lease, gate, raw store, ledger and certificate."""
     settings = Settings(home=folder / uuid4().hex, db_url=db_url)
     prepare(settings)
     asked = Asked(START, START + timedelta(days=DAYS))
-    fast = {"rate": {"per_second": 10_000, "burst": 1000}, "request": {"base_url": url}}
+    fast = {
+        "rate": {"per_second": 10_000, "burst": 1000, "in_flight": 64},
+        "request": {"base_url": url},
+        "paging": {"page_size": page_size},
+    }
     with open_ingest(settings) as live:
         began = time.perf_counter()
         live.planner.plan(Trigger("sandbox", "works", asked=asked, overrides=Overrides(fast)))
         drained = live.worker().work(Order(lanes, True), threading.Event(), lambda _: None)
         taken = time.perf_counter() - began
-    assert drained.batches["itemsCount"] == RECORDS, drained
+    assert drained.batches["itemsCount"] == records, drained
     return taken
 
 
+def timed(run, *arguments):
+    """Return the seconds that a call takes."""
+    began = time.perf_counter()
+    run(*arguments)
+    return time.perf_counter() - began
+
+
 def compare_harvest(folder, mysql_url):
-    """Print both speeds and their ratio."""
+    """Print the speeds beside a bare loop's, each pair in one run, and the medians' ratio."""
     with start_sandbox(World(RECORDS, START, DAYS, 1)) as box:
-        bare_loop(box.url, folder)
-        times = {"bare": [], "1 lane": [], "4 lanes": []}
+        bare_sqlite(box.url, folder)
+        times = {"bare loop": [], "1 lane": [], "4 lanes": []}
         for _ in range(REPEATS):
-            began = time.perf_counter()
-            bare_loop(box.url, folder)
-            times["bare"].append(time.perf_counter() - began)
+            times["bare loop"].append(timed(bare_sqlite, box.url, folder))
             times["1 lane"].append(engine(box.url, folder, "", 1))
             times["4 lanes"].append(engine(box.url, folder, "", 4))
-        base = statistics.median(times["bare"])
-        for name, taken in times.items():
-            seconds = statistics.median(taken)
-            speed = RECORDS / seconds
-            print(
-                f"SQLite {name:<8} {speed:7.0f} records/s  {base / seconds:5.0%} of the bare loop"
-            )
+        _print("SQLite", times)
         if mysql_url:
-            seconds = engine(box.url, folder, mysql_url, 4)
-            print(f"MySQL  4 lanes  {RECORDS / seconds:7.0f} records/s (one run)")
+            times = {"bare loop": [], "1 lane": [], "4 lanes": []}
+            for _ in range(REPEATS):
+                with fresh_mysql(mysql_url) as url:
+                    times["bare loop"].append(timed(bare_mysql, box.url, url))
+                with fresh_mysql(mysql_url) as url:
+                    times["1 lane"].append(engine(box.url, folder, url, 1))
+                with fresh_mysql(mysql_url) as url:
+                    times["4 lanes"].append(engine(box.url, folder, url, 4))
+            _print("MySQL", times)
+
+
+def _print(ledger, times):
+    base = statistics.median(times["bare loop"])
+    for name, taken in times.items():
+        seconds = statistics.median(taken)
+        speed, share = RECORDS / seconds, base / seconds
+        print(f"{ledger:<6} {name:<9} {speed:7.0f} records/s  {share:5.0%} of the bare loop")
+
+
+def measure_latency(folder):
+    """Print how lanes hide a slow source: 8 slices, 50 ms per answer, pages of 20."""
+    records, size = 1_600, 20
+    pages = records / size + DAYS  # the last page of a slice is seldom full
+    with start_sandbox(World(records, START, DAYS, 1), Behaviour(latency_ms=LATENCY_MS)) as box:
+        alone = None
+        for lanes in (1, 2, 4, 8):
+            runs = [engine(box.url, folder, "", lanes, records, size) for _ in range(REPEATS)]
+            seconds = statistics.median(runs)
+            alone = alone or seconds
+            ideal = pages * LATENCY_MS / 1000 / lanes
+            print(
+                f"{lanes} lanes  {seconds:5.2f} s  {ideal / seconds:5.0%} of one answer per"
+                f" {LATENCY_MS:.0f} ms and lane, {alone / seconds / lanes:5.0%} of lanes × one lane"
+            )
+
+
+def measure_memory(folder):
+    """Print the peak memory of a worker that harvests few records, and many."""
+    for records in (10_000, MANY):
+        with start_sandbox(World(records, START, DAYS, 1)) as box:
+            code = (
+                "import resource; from pathlib import Path; from bench.harvest import engine;"
+                f"engine({box.url!r}, Path({str(folder)!r}), '', 1, {records}, 1000);"
+                "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)"
+            )
+            run = subprocess.run(
+                [sys.executable, "-c", code], check=True, stdout=subprocess.PIPE, text=True
+            )
+        print(f"{records:>7} records  {run.stdout.strip()} MB at most")

@@ -29,21 +29,27 @@ def sqlite_ledger(folder: Path) -> Iterator[Db]:
 
 
 @contextmanager
-def mysql_ledger(server: str) -> Iterator[Db]:
-    """A MySQL ledger in a database of its own, dropped when the block ends."""
+def fresh_mysql(server: str) -> Iterator[str]:
+    """The URL of an empty MySQL database, dropped when the block ends."""
     url = make_url(server).set(database=f"patra_bench_{uuid4().hex[:8]}")
     admin = create_engine(server, isolation_level="AUTOCOMMIT")
     with admin.connect() as connection:
         connection.execute(text(f"CREATE DATABASE {url.database}"))
     try:
-        address = url.render_as_string(hide_password=False)
-        migrate(address)
-        with _opened(address) as db:
-            yield db
+        yield url.render_as_string(hide_password=False)
     finally:
         with admin.connect() as connection:
             connection.execute(text(f"DROP DATABASE {url.database}"))
         admin.dispose()
+
+
+@contextmanager
+def mysql_ledger(server: str) -> Iterator[Db]:
+    """A MySQL ledger in a database of its own, dropped when the block ends."""
+    with fresh_mysql(server) as address:
+        migrate(address)
+        with _opened(address) as db:
+            yield db
 
 
 @contextmanager

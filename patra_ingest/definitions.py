@@ -15,7 +15,13 @@ ledger = LedgerResource()
 
 defs = dg.Definitions(
     assets=builtin_assets(),
-    jobs=[execution.ingest_job, planning.plan_job, execution.execute_job, upkeep.go_on_job],
+    jobs=[
+        execution.ingest_job,
+        planning.plan_job,
+        execution.execute_job,
+        upkeep.go_on_job,
+        upkeep.publish_job,
+    ],
     schedules=[planning.harvest_schedule],
     sensors=[execution.queued_tasks, upkeep.waiting_plans],
     resources={

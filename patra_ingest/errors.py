@@ -12,11 +12,16 @@ IngestError
 │   ├── LedgerMismatch        the ledger's schema is missing, older or newer than this code
 │   └── PortTaken             another program listens where we wanted to
 ├── TransientError        L1: back off and send the same batch again
-│   └── Throttled             … and not before `retry_at`
+│   ├── Unreachable           … because no whole answer came
+│   ├── Throttled             … and not before `retry_at`
+│   └── CredentialRefused     … with a new token, or with another credential
 ├── RequestRejected       L2: this batch is FAILED; sending it again cannot help
 ├── BadRecord             L3: quarantine one item, keep the rest of the batch
 ├── EndpointHalted        L4: stop the endpoint until a person resumes it
+├── PageTooBig            ask for the same position again, for half as many items
 ├── SliceIncomplete       the slice ended without its completeness certificate; never SUCCEEDED
+│   ├── SliceMustRestart      what was walked is void: the slice begins again at its first page
+│   └── SliceTooBig           its rest must be cut again
 └── LeaseLost             another worker owns the task now; write nothing more
 """
 
@@ -95,12 +100,26 @@ class TransientError(IngestError):
     """L1: the upstream may answer if the same request is sent later."""
 
 
+class Unreachable(TransientError):
+    """L1: the network, or the source, did not let a whole answer through."""
+
+    def __init__(self, message: str, timed_out: bool = False) -> None:
+        super().__init__(message)
+        self.timed_out = timed_out
+
+
 class Throttled(TransientError):
     """L1: no request may leave before `retry_at`: the upstream said so, or our own budget does."""
 
-    def __init__(self, retry_at: datetime) -> None:
-        super().__init__(f"no request may leave before {retry_at.isoformat()}")
+    def __init__(self, retry_at: datetime, why: str = "", for_all: bool = True) -> None:
+        because = f" ({why})" if why else ""
+        super().__init__(f"no request may leave before {retry_at.isoformat()}{because}")
         self.retry_at = retry_at
+        self.for_all = for_all  # False: only this very request has to wait
+
+
+class CredentialRefused(TransientError):
+    """L1 as long as there is a way on: a fresh token, or another credential."""
 
 
 class RequestRejected(IngestError):
@@ -122,6 +141,14 @@ class EndpointHalted(IngestError):
 
 class SliceIncomplete(IngestError):
     """The pages ended, but they do not add up to what the upstream promised."""
+
+
+class SliceMustRestart(SliceIncomplete):
+    """The walk cannot go on where it stopped, for example because its token has died."""
+
+
+class PageTooBig(IngestError):
+    """The source, or our own limit, cannot take a page of this size at this position."""
 
 
 class SliceTooBig(SliceIncomplete):

@@ -20,6 +20,13 @@ class Settings(BaseSettings):
         60.0, ge=0, description="How long the dictionary is remembered; 0: never."
     )
     contact: str = Field("", description="Mail address told to upstreams that ask for one.")
+    max_running_per_partition: int = Field(
+        16, ge=1, description="Most tasks of one endpoint and operation in work, over all workers."
+    )
+    max_running: int = Field(64, ge=1, description="Most tasks in work, over all workers.")
+    slow_page_seconds: float = Field(
+        3.0, gt=0, description="A source slower than this, on average, gets fewer tasks at once."
+    )
 
     @property
     def ledger_url(self) -> str:
@@ -32,9 +39,23 @@ class Settings(BaseSettings):
         return self.home / "raw"
 
     def has_secret(self, reference: str) -> bool:
-        """Return whether a secret is where a pack says, without looking at it."""
+        """Return whether there is a secret where a pack says."""
+        return self.secret(reference) is not None
+
+    @property
+    def credentials_folder(self) -> Path:
+        """The folder of the refresh tokens that replaced one of the environment's."""
+        return self.home / "credentials"
+
+    def secret(self, reference: str) -> str | None:
+        """Return the secret where a pack says, or None: it is not there, or empty."""
         kind, _, place = reference.partition(":")
-        return bool(os.environ.get(place)) if kind == "env" else Path(place).is_file()
+        if kind == "env":
+            return os.environ.get(place, "").strip() or None
+        try:
+            return Path(place).read_text().strip() or None
+        except (OSError, UnicodeError):
+            return None
 
 
 def child_environment(**extra: str) -> dict[str, str]:

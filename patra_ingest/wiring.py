@@ -22,6 +22,7 @@ from patra_ingest.settings import Settings
 
 if TYPE_CHECKING:
     from patra_ingest.cursor.advance import CursorManager
+    from patra_ingest.executor.exchange import Upstream
     from patra_ingest.executor.work import Worker
     from patra_ingest.planner.plan import Planner
     from patra_ingest.rate.gate import RateGate
@@ -49,20 +50,47 @@ class Ingest:
     transport: "Transport"
     worker_name: str
 
+    def upstream(self) -> "Upstream":
+        """Return the way to the sources: gate, transport, credentials, raw store."""
+        from patra_ingest.executor.breaker import Breakers
+        from patra_ingest.executor.exchange import Upstream
+        from patra_ingest.rawstore.store import RawStore
+        from patra_ingest.transport.auth import Authenticator
+        from patra_ingest.transport.credentials import Credentials
+        from patra_ingest.transport.oauth import Tokens
+
+        credentials = Credentials(self.settings.secret, self.settings.credentials_folder)
+        tokens = Tokens(self.transport, self.gate, credentials, self.clock)
+        return Upstream(
+            self.gate,
+            self.transport,
+            RawStore(self.settings.raw_folder),
+            self.settings.contact,
+            Authenticator(credentials, tokens, self.clock),
+            Breakers(),
+        )
+
     def worker(self, name: str | None = None) -> "Worker":
         """Return a worker; its name goes into the lease of every task it takes."""
+        from patra_ingest.executor.backpressure import Thresholds
         from patra_ingest.executor.execute import TaskExecutor
-        from patra_ingest.executor.run_batch import BatchRunner, Upstream
+        from patra_ingest.executor.run_batch import BatchRunner
         from patra_ingest.executor.work import Worker
-        from patra_ingest.rawstore.store import RawStore
+        from patra_ingest.ledger.leases import Limits
 
-        upstream = Upstream(
-            self.gate, self.transport, RawStore(self.settings.raw_folder), self.settings.contact
-        )
-        runner = BatchRunner(self.db, self.clock, upstream)
+        runner = BatchRunner(self.db, self.clock, self.upstream())
         executor = TaskExecutor(self.db, self.clock, runner, self.cursors)
-        term = timedelta(seconds=self.settings.lease_seconds)
-        return Worker(self.db, self.clock, executor, self.cursors, name or self.worker_name, term)
+        settings = self.settings
+        return Worker(
+            self.db,
+            self.clock,
+            executor,
+            self.cursors,
+            name or self.worker_name,
+            timedelta(seconds=settings.lease_seconds),
+            Limits(settings.max_running_per_partition, settings.max_running),
+            Thresholds(latency_ms=settings.slow_page_seconds * 1000),
+        )
 
 
 def read_settings() -> Settings:

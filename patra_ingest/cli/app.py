@@ -4,7 +4,7 @@ import sys
 
 import typer
 
-from patra_ingest.cli import coverage, harvest, look, operate, setup, stage
+from patra_ingest.cli import coverage, harvest, look, operate, outbox, setup, stage
 from patra_ingest.cli import registry as packs
 from patra_ingest.cli import signal as hints
 from patra_ingest.errors import IngestError
@@ -38,6 +38,11 @@ signals = typer.Typer(help="Records to be asked for again.", no_args_is_help=Tru
 signals.command("add")(hints.add)
 signals.command("list")(hints.list_)
 app.add_typer(signals, name="signal")
+messages = typer.Typer(help="What changed, told to others.", no_args_is_help=True)
+messages.command("publish")(outbox.publish)
+messages.command("status")(outbox.status)
+messages.command("retry")(outbox.retry)
+app.add_typer(messages, name="outbox")
 app.command("sandbox")(stage.sandbox)
 app.command("demo")(stage.demo)
 

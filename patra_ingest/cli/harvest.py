@@ -1,6 +1,5 @@
 """`patra plan`, `patra work` and `patra run`: from a trigger to records."""
 
-import signal
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from patra_ingest.cli.show import (
     say_planned,
     say_rest,
 )
+from patra_ingest.cli.stopping import stop_on_signals
 
 if TYPE_CHECKING:
     from patra_ingest.executor.work import Drained
@@ -85,7 +85,7 @@ def work(
     from patra_ingest.wiring import open_ingest
 
     wanted = TaskFilter(provenance=source.lower() or None, operation=_operation(op) if op else None)
-    stop = _stop_on_signals()
+    stop = stop_on_signals()
     with open_ingest() as live:
         if not as_json:
             say(f"Worker {live.worker_name} with {lanes} lanes; Ctrl-C stops after the batch.")
@@ -118,7 +118,7 @@ def run(  # noqa: PLR0913 - the options of a trigger
 
     trigger = build_trigger(source, endpoint, op, from_, to, set_, read_query(query), lenient)
     trigger = replace(trigger, campaign=campaign or None, partition=partition or None)
-    stop = _stop_on_signals()
+    stop = stop_on_signals()
     with open_ingest() as live:
         planned = live.planner.plan(trigger)
         if not planned.plan_ids:
@@ -239,23 +239,18 @@ def read_instant(text: str, option: str) -> Any:
         raise PlanError(f"{option}: {error}.", "Use 2026-01-31 or 2026-01-31T12:00Z.") from None
 
 
-def _stop_on_signals() -> threading.Event:
-    stop = threading.Event()
-
-    def ask_to_stop(*_: object) -> None:
-        # From a thread: a second signal may arrive while the first one is inside `set`.
-        threading.Thread(target=stop.set).start()
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, ask_to_stop)
-    return stop
-
-
 def _say_drained(drained: "Drained", as_json: bool) -> None:
-    numbers = {"tasks": dict(drained.tasks), "batches": dict(drained.batches)}
+    numbers = {
+        "tasks": dict(drained.tasks),
+        "batches": dict(drained.batches),
+        "lowered": dict(drained.lowered),
+        "raised": dict(drained.raised),
+    }
     if as_json:
         print_json(numbers)
         return
     ends = ", ".join(f"{count} {end}" for end, count in drained.tasks.items()) or "none"
     sums = drained.batches
     say(f"Tasks: {ends}. Pages: {sums['pages']}. Records: {sums['itemsCount']} seen.")
+    for what, count in drained.lowered.items():
+        say(f"Did less at once, {count} times: {what}.")

@@ -16,17 +16,33 @@ def sandbox(  # noqa: PLR0913 - the options of a world and its habits
     latency_ms: Annotated[float, typer.Option(help="Every answer comes this much later.")] = 0.0,
     fail_every: Annotated[int, typer.Option(help="Every n-th request gets a 503.")] = 0,
     throttle_per_second: Annotated[int, typer.Option(help="More than that get a 429.")] = 0,
+    behave: Annotated[str, typer.Option(help="Habits of real sources, as a,b.")] = "",
+    cap: Annotated[int, typer.Option(help="Most results of a question, for some habits.")] = 200,
+    token_life_ms: Annotated[int, typer.Option(help="With dying-token: how long.")] = 300,
+    list_habits: Annotated[bool, typer.Option("--list-habits", help="List them and end.")] = False,
 ) -> None:
-    """Serve a Crossref-shaped upstream on 127.0.0.1 until Ctrl-C."""
+    """Serve a Crossref-shaped upstream, and a dozen others, on 127.0.0.1 until Ctrl-C."""
     from patra_ingest.errors import PersonMustAct
     from patra_ingest.model.window import parse_instant
     from patra_ingest.sandbox.behaviour import Behaviour
+    from patra_ingest.sandbox.habits import table
     from patra_ingest.sandbox.serve import serve
     from patra_ingest.sandbox.world import World
 
+    if list_habits:
+        say(table.list_habits())
+        return
     try:
         world = World(records, parse_instant(start), days, seed)
-        behaviour = Behaviour(latency_ms, fail_every, throttle_per_second)
+        habits = table.read_habits(behave.split(","))
+        behaviour = Behaviour(
+            latency_ms,
+            fail_every,
+            throttle_per_second,
+            habits=habits,
+            cap=cap,
+            token_life_ms=token_life_ms,
+        )
     except ValueError as error:
         raise PersonMustAct(
             f"The sandbox cannot be built: {error}.", "Change the option."

@@ -1,16 +1,14 @@
 """One attempt at a task while it lasts, and how it may end."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
 from patra_ingest.cursor.advance import Evidence
-from patra_ingest.errors import RequestRejected
 from patra_ingest.executor.history import History
-from patra_ingest.executor.leased import Work
-from patra_ingest.executor.paging import Page
-from patra_ingest.ledger.slices import Slice
-from patra_ingest.model.bounds import Bounds, read_bounds
+from patra_ingest.executor.leased import Healing, Place, Work
+from patra_ingest.executor.outcome import run_stats
 from patra_ingest.model.lineage import BatchId
 
 
@@ -31,20 +29,48 @@ class Attempt:
 
     work: Work
     history: History
-    page: Page | None
+    place: Place | None
     retry_count: int
-    own: list[dict[str, Any]]
+    own: list[dict[str, Any]] = field(default_factory=list)
     last_batch: BatchId | None = None
 
+    def begin_batch(self) -> None:
+        """Forget what was done to get the last batch through."""
+        vars(self.work.healing).update(vars(Healing()))
 
-def executable(one: Slice) -> Bounds:
-    """Return what a slice asks for; raise for a range of pages, which nobody can walk yet."""
-    bounds = read_bounds(one.spec)
-    if bounds.pages is not None:
-        raise RequestRejected("this version cannot execute slices cut by pages")
-    return bounds
+    def add(self, stats: dict[str, Any], batch_id: BatchId, following: Place | None) -> None:
+        """Take a committed batch in and go on."""
+        self.history.add(stats)
+        self.own.append(stats)
+        self.place, self.last_batch = following, batch_id
+
+    def stats(self, reslice: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Return the numbers of this run: of its own batches, and of the one that failed."""
+        stats = run_stats(self.own)
+        healing, unfinished = self.work.healing, len(self.history.attempts)
+        if self.history.requests:  # a batch was asked for and not committed
+            stats["reqCount"] += self.history.requests
+            stats["retryCount"] += unfinished
+            stats["429Count"] += healing.times_turned_away
+            stats["attempts"] = list(self.history.attempts)
+            stats["rateAdjusted"] |= healing.slowed_down
+            stats["circuitOpen"] |= healing.circuit_open
+        if reslice is not None:
+            stats["reSliceSuggested"] = reslice
+            stats["remarks"] = "online-reslice-suggested:true"
+        return stats
 
 
 def evidence_of(attempt: Attempt) -> Evidence:
     """Return what stands behind an advance of the cursor."""
     return Evidence(attempt.work.lineage(attempt.last_batch), attempt.work.expr_hash)
+
+
+def shown_attempt(no: int, at: datetime, error: str, waited: timedelta) -> dict[str, Any]:
+    """Return one try that failed, as the batch lists it."""
+    return {
+        "no": no,
+        "at": at,
+        "error": error[:300],
+        "waitedMs": round(waited.total_seconds() * 1e3),
+    }

@@ -4,6 +4,7 @@ import base64
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from math import floor
 from typing import Any
 
 from patra_ingest.model import keys
@@ -15,8 +16,17 @@ class Verdict(StrEnum):
     """Whether the pages of a slice add up."""
 
     COMPLETE = "COMPLETE"
-    DRIFTED = "DRIFTED"  # the total moved while we read, and nothing of the last promise is missing
+    DRIFTED = "DRIFTED"  # the total moved while we read; what is missing is within the tolerance
     INCOMPLETE = "INCOMPLETE"
+
+
+@dataclass(frozen=True)
+class Promise:
+    """Where a source says how many items there are, and how far it may be off."""
+
+    place: str | None = None
+    tolerance: float = 0.0
+    is_estimate: bool = False
 
 
 @dataclass(frozen=True)
@@ -32,6 +42,8 @@ class Certificate:
     stop_rule: str | None
     verdict: Verdict
     gone: int = 0  # ids that were asked for and that the source does not have
+    bad: int = 0  # ids that the source cannot answer for
+    found: int | None = None  # in two phases: the ids that the search found
 
     def as_json(self) -> dict[str, Any]:
         """Return the certificate as the ledger keeps it."""
@@ -39,8 +51,9 @@ class Certificate:
 
     def __str__(self) -> str:
         promised = "no total promised" if self.promised is None else f"{self.promised} promised"
+        found = "" if self.found is None else f", {self.found} found"
         return (
-            f"{self.verdict}: {promised}, {self.landed} landed over {self.pages} pages,"
+            f"{self.verdict}: {promised}{found}, {self.landed} landed over {self.pages} pages,"
             f" {self.duplicates} seen twice, ended by {self.stop_rule}"
         )
 
@@ -56,34 +69,47 @@ def unpack_ids(packed: str) -> set[bytes]:
     return {raw[i : i + _KEY_BYTES] for i in range(0, len(raw), _KEY_BYTES)}
 
 
-def certify(batches: Sequence[dict[str, Any]], total_path: str | None) -> Certificate:
+def certify(batches: Sequence[dict[str, Any]], promise: Promise) -> Certificate:
     """Judge the stats of all batches of a slice, in the order they were walked."""
+    # In two phases the pages of the search are held against its promise, and the details against
+    # the ids that the search has found.
+    walked = [stats for stats in batches if stats.get("phase") != "DETAIL"]
+    details = [stats for stats in batches if stats.get("phase") == "DETAIL"]
     ids: set[bytes] = set()
-    nameless = duplicates = retries = 0
-    for stats in batches:
+    nameless = duplicates = 0
+    for stats in walked:
         page = unpack_ids(stats["idKeys"])
-        named = stats["itemsCount"] - stats["withoutId"]
+        named = stats.get("listed", stats["itemsCount"]) - stats["withoutId"]
         duplicates += named - len(page - ids)
         ids |= page
         nameless += stats["withoutId"]
-        retries += stats["retryCount"]
-    totals = [stats["total"] for stats in batches if stats["total"] is not None]
-    landed = len(ids) + nameless
-    gone = sum(stats.get("goneIds", 0) for stats in batches)
+    totals = [stats["total"] for stats in walked if stats["total"] is not None]
+    gone, bad = (sum(stats.get(key, 0) for stats in batches) for key in ("goneIds", "badIds"))
+    in_two_phases = any("foundCount" in stats for stats in walked)
+    reached = len(ids) + nameless
+    landed = sum(len(unpack_ids(stats["idKeys"])) for stats in details)
+    asked = sum(stats["askedCount"] for stats in details)
+    is_resolved = not in_two_phases or asked >= len(ids)
+    verdict = _verdict(reached + (0 if in_two_phases else gone + bad), totals, promise)
     return Certificate(
-        totals[-1] if totals else None,
-        total_path if totals else None,
-        landed,
-        len(batches),
-        duplicates,
-        retries,
-        batches[-1]["stopRule"] if batches else None,
-        _verdict(landed + gone, totals),
-        gone,
+        promised=totals[-1] if totals else None,
+        promised_from=promise.place if totals else None,
+        landed=landed if in_two_phases else reached,
+        pages=len(walked),
+        duplicates=duplicates,
+        retries=sum(stats["retryCount"] for stats in batches),
+        stop_rule=walked[-1]["stopRule"] if walked else None,
+        verdict=verdict if is_resolved else Verdict.INCOMPLETE,
+        gone=gone,
+        bad=bad,
+        found=len(ids) if in_two_phases else None,
     )
 
 
-def _verdict(landed: int, totals: Sequence[int]) -> Verdict:
-    if not totals or landed == totals[-1] == totals[0]:
+def _verdict(reached: int, totals: Sequence[int], promise: Promise) -> Verdict:
+    if not totals or reached == totals[-1] == totals[0]:
         return Verdict.COMPLETE
-    return Verdict.DRIFTED if landed >= totals[-1] else Verdict.INCOMPLETE
+    missing = totals[-1] - reached
+    if promise.is_estimate or missing <= floor(promise.tolerance * totals[-1]):
+        return Verdict.DRIFTED
+    return Verdict.INCOMPLETE

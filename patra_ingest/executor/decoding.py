@@ -1,17 +1,36 @@
-"""A response body becomes items, a total and the next token; or an error, never zero items."""
+"""An answer becomes items, a total and what leads to the next page; or an error, never zero items.
 
+What an answer lacks, or says differently from what was declared, halts the endpoint: from then on
+nobody can tell an empty answer from a changed one.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-import orjson
-
-from patra_ingest.errors import EndpointHalted, TransientError
+from patra_ingest.errors import EndpointHalted
+from patra_ingest.executor.items import find_items
+from patra_ingest.executor.places import (
+    find_gone,
+    find_more,
+    find_next,
+    find_step,
+    find_total,
+    shown,
+)
+from patra_ingest.executor.trees import BodyUnreadable, plain, read_tree
 from patra_ingest.executor.triage import sample
+from patra_ingest.expr.functions import to_text
 from patra_ingest.expr.path import Path, compile_path
-from patra_ingest.spec.paging import TokenPaging
-from patra_ingest.spec.snapshot import SpecSnapshot
+from patra_ingest.expr.safe_regex import SafeRegex, safe_regex
+from patra_ingest.expr.template import compile_template
+from patra_ingest.spec.paging import Paging
+from patra_ingest.spec.places import Expectation
+from patra_ingest.spec.snapshot import CallSpec, ResponseSpec
 from patra_ingest.transport.messages import Response
+
+__all__ = ["BodyUnreadable", "Decoded", "decode", "path", "plain", "read_tree"]
 
 
 @dataclass(frozen=True)
@@ -19,60 +38,80 @@ class Decoded:
     """What one page holds."""
 
     items: list[Any]
-    total: int | None
-    next_token: str | None
+    total: int | None = None
+    next: str | None = None  # the token or the address that the answer hands out
+    has_more: bool | None = None
+    step: int | None = None  # how far the source says the offset must move
+    gone: tuple[str, ...] = ()  # ids that the source reports as deleted
+    places: tuple[str, ...] | None = None  # the ids that the items stand for, one each
 
 
-def decode(response: Response, spec: SpecSnapshot) -> Decoded:
-    """Read a JSON page. A body that is no JSON is asked for again; one without items halts."""
+def decode(
+    response: Response,
+    tree: Any,
+    call: CallSpec,
+    paging: Paging | None,
+    variables: Mapping[str, object],
+) -> Decoded:
+    """Read a page; raise EndpointHalted when it is not what this source is known to send."""
     try:
-        tree = orjson.loads(response.body)
-    except orjson.JSONDecodeError as error:
-        kind = response.headers.get("content-type", "no content type")
-        raise TransientError(
-            f"{response.url} answered {response.status} with {kind} that is not JSON"
-            f" ({error.msg}): {sample(response.body)}"
+        _require_all(tree, call.response)
+        for expectation in call.response.expect:
+            _require_expected(tree, expectation, variables)
+        return _decoded(response, tree, call.response, paging)
+    except ValueError as error:
+        raise EndpointHalted(
+            f"{response.url}: {error}; the source has changed its shape, or has not done as asked:"
+            f" {sample(response.body)}"
         ) from error
-    items = _items(tree, spec)
-    if items is None:
-        raise EndpointHalted(
-            f"{response.url}: there is no list at {' or '.join(spec.response.items)};"
-            f" the source has changed its shape: {sample(response.body)}"
-        )
-    token = None
-    if isinstance(spec.paging, TokenPaging) and spec.paging.next_token.path:
-        found = path(spec.paging.next_token.path).first(tree)
-        token = None if found is None else str(found)
-    return Decoded(items, _total(tree, spec), token)
 
 
-def _items(tree: Any, spec: SpecSnapshot) -> list[Any] | None:
-    """Return the items of every declared place; a path that ends in `[*]` names them one by one."""
-    found: list[Any] = []
-    for where in spec.response.items:
-        if where.endswith("[*]"):
-            items = path(where.removesuffix("[*]")).first(tree)
-        else:
-            items = path(where).first(tree)
-        if not isinstance(items, list):
-            return None
-        found.extend(items)
-    return found
-
-
-def _total(tree: Any, spec: SpecSnapshot) -> int | None:
-    if spec.paging.total_path is None:
-        return None
-    found = path(spec.paging.total_path).first(tree)
-    try:
-        return None if found is None else int(found)
-    except (TypeError, ValueError):
-        raise EndpointHalted(
-            f"the total at {spec.paging.total_path} is {found!r}, not a number"
-        ) from None
-
-
-@lru_cache(maxsize=4096)
 def path(text: str) -> Path:
     """Return the compiled path; each text is compiled once per process."""
     return compile_path(text)
+
+
+def _decoded(response: Response, tree: Any, spec: ResponseSpec, paging: Paging | None) -> Decoded:
+    total = find_total(response, tree, paging.total if paging else None)
+    items = find_items(tree, spec, total)
+    return Decoded(
+        items.found,
+        total,
+        find_next(response, tree, items.found, paging),
+        find_more(tree, paging.has_more if paging else None),
+        find_step(tree, paging),
+        find_gone(tree, spec.tombstones),
+        items.places,
+    )
+
+
+def _require_all(tree: Any, spec: ResponseSpec) -> None:
+    for where in spec.require:
+        found = path(where).nodes(tree)
+        if not found or (not spec.null_is_empty and all(value is None for value in found)):
+            raise ValueError(f"there is nothing at {where}, which every answer has")
+
+
+def _require_expected(tree: Any, expectation: Expectation, variables: Mapping[str, object]) -> None:
+    found = path(expectation.path).first(tree)
+    text = to_text(found).strip() if isinstance(found, str | int | float) else None
+    if expectation.matches is not None:
+        is_met = text is not None and _matches(expectation.matches, text)
+        expected = f"what matches {expectation.matches}"
+    else:
+        asked = compile_template(expectation.equals or "").render_clause(variables)
+        if asked is None:  # an echo of what was not asked for cannot be held against anything
+            return
+        is_met, expected = text == asked.strip(), shown(asked)
+    if not is_met:
+        raise ValueError(f"{expectation.path} holds {shown(found)}, expected was {expected}")
+
+
+def _matches(pattern: str, text: str) -> bool:
+    regex = _pattern(pattern)
+    return len(text) <= regex.longest and regex.pattern.search(text) is not None
+
+
+@lru_cache(maxsize=1024)
+def _pattern(text: str) -> SafeRegex:
+    return safe_regex(text, needs_group=False)

@@ -1,6 +1,6 @@
 """One leased task, from its first unread page to its certificate.
 
-Retries live here and nowhere else. The only broad handler stands around one task: whatever goes
+The only broad handler stands around one task: whatever goes
 wrong with it ends this task and no other.
 """
 
@@ -12,13 +12,6 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection
-from tenacity import (
-    RetryCallState,
-    Retrying,
-    retry_if_exception,
-    stop_after_attempt,
-    wait_exponential_jitter,
-)
 
 from patra_ingest.clock import Clock
 from patra_ingest.cursor.advance import CursorManager
@@ -27,23 +20,26 @@ from patra_ingest.errors import (
     PersonMustAct,
     SliceIncomplete,
     SliceTooBig,
-    Throttled,
     TransientError,
 )
-from patra_ingest.executor.attempt import Attempt, TaskEnd, evidence_of, executable
+from patra_ingest.executor.ask_patiently import ask_patiently, patience_of
+from patra_ingest.executor.attempt import Attempt, TaskEnd, evidence_of
 from patra_ingest.executor.certificate import Certificate, Verdict, certify
-from patra_ingest.executor.history import History
+from patra_ingest.executor.decoding import Decoded
+from patra_ingest.executor.history import require_reach
 from patra_ingest.executor.leased import Work
-from patra_ingest.executor.outcome import Failure, judge_failure, run_stats
-from patra_ingest.executor.paging import Page, first_page, page_at
-from patra_ingest.executor.run_batch import LONGEST_WAIT, Answer, BatchRunner
+from patra_ingest.executor.limits import find_excess, remaining
+from patra_ingest.executor.outcome import Failure, judge_failure
+from patra_ingest.executor.paging import Page
+from patra_ingest.executor.resume import resume
+from patra_ingest.executor.run_batch import BatchRunner
 from patra_ingest.ledger.batches import fail_open_batches, list_done
 from patra_ingest.ledger.db import Db
 from patra_ingest.ledger.holds import place_hold
 from patra_ingest.ledger.plans import get_plan, try_complete_plan
 from patra_ingest.ledger.quotas import free
 from patra_ingest.ledger.reslices import NewRequest, add_request
-from patra_ingest.ledger.runs import RunEnd, finish_run, start_run
+from patra_ingest.ledger.runs import RunEnd, finish_run, start_run, void_walk
 from patra_ingest.ledger.slices import follow_task, get_slice_of
 from patra_ingest.ledger.tasks import (
     Lease,
@@ -52,8 +48,9 @@ from patra_ingest.ledger.tasks import (
     release_task,
     require_lease,
 )
+from patra_ingest.model.bounds import read_bounds
 from patra_ingest.model.codes import ResliceReason, RunStatus, SliceStatus, TaskStatus
-from patra_ingest.spec.slice_spec import lookback_of
+from patra_ingest.spec.slice_spec import lookback_of, records_of, requests_of
 
 OnBatch = Callable[[dict[str, Any]], None]
 Settle = Callable[[Connection, datetime], TaskEnd]
@@ -91,20 +88,27 @@ class TaskExecutor:
             require_lease(tx, lease, now)
             plan = get_plan(tx, lease.plan_id)
             one, retries = get_slice_of(tx, lease.task_id)
-            bounds = executable(one)
             done = list_done(tx, lease.task_id, one.expr_hash)
             run = start_run(tx, lease, plan, one.window, now)
+            work = Work(
+                lease,
+                plan,
+                run,
+                read_bounds(one.spec),
+                one.expr_hash,
+                stop,
+                lookback_of(one.spec),
+                requests_of(one.spec),
+                records_of(one.spec),
+            )
+            resumed = resume(work, done, now)
+            if resumed.void is not None:
+                void_walk(tx, lease.task_id, resumed.void, now)
             mark_executing(tx, lease, now)
             follow_task(tx, lease.slice_id, SliceStatus.EXECUTING, now)
-        work = Work(lease, plan, run, bounds, one.expr_hash, stop, lookback_of(one.spec))
-        page: Page | None = first_page(work.walk)
-        if done:
-            last = done[-1]
-            page = (
-                last.after_position and page_at(work.walk, last.page_no + 1, last.after_position)
-            ) or None
-        history = History.of([batch.stats for batch in done])
-        return Attempt(work, history, page, retries, [], done[-1].id if done else None)
+        attempt = Attempt(work, resumed.history, resumed.place, retries)
+        attempt.last_batch = done[-1].id if done else None
+        return attempt
 
     def _refuse(self, lease: Lease, error: Exception) -> TaskEnd:
         """Fail a task that could not even begin, for example with a snapshot we cannot read."""
@@ -120,64 +124,44 @@ class TaskExecutor:
 
     def _walk(self, attempt: Attempt, on_batch: OnBatch) -> TaskEnd:
         work, history = attempt.work, attempt.history
-        while attempt.page is not None:
+        self._require_reach(attempt)
+        while attempt.place is not None:
             if work.stop.is_set():
                 return self._give_back(attempt)
+            attempt.begin_batch()
             number = len(attempt.own) + 1
-            batch_id = self._runner.start(work, attempt.page, number)
-            answer = self._ask(attempt, attempt.page, number)
-            done = self._runner.commit(work, attempt.page, batch_id, answer, history)
-            history.add(done.stats)
-            attempt.own.append(done.stats)
-            attempt.page, attempt.last_batch = done.next_page, batch_id
+            batch_id = self._runner.start(work, attempt.place, number)
+            answer = ask_patiently(self._runner, attempt, attempt.place, number, self._clock)
+            done = self._runner.commit(work, batch_id, answer, history)
+            attempt.add(done.stats, batch_id, done.following)
             on_batch(done.stats)
-        certificate = certify(history.batches, work.plan.spec.paging.total_path)
+            excess = find_excess(work, history) if attempt.place else None
+            if excess is not None:
+                raise excess
+        certificate = certify(history.batches, work.promise)
         if certificate.verdict == Verdict.INCOMPLETE:
             raise SliceIncomplete(str(certificate))
         return self._succeed(attempt, certificate)
 
-    def _ask(self, attempt: Attempt, page: Page, number: int) -> Answer:
-        """Ask for a page; transient errors are answered by patience, as the spec declares it."""
-        retry, stop, history = attempt.work.plan.spec.retry, attempt.work.stop, attempt.history
-        first = retry.initial_delay.total_seconds()
-
-        def count(state: RetryCallState) -> None:
-            history.retries += 1
-            if state.outcome and isinstance(state.outcome.exception(), Throttled):
-                history.throttled += 1
-
-        def ask() -> Answer:
-            if stop.is_set():
-                raise TransientError("the worker was asked to stop")
-            history.requests += 1
-            return self._runner.ask(attempt.work, page, number)
-
-        def pause(seconds: float) -> None:
-            self._clock.wait(stop, seconds)
-
-        patience = Retrying(
-            retry=retry_if_exception(self._is_worth_waiting),
-            stop=stop_after_attempt(retry.max_attempts),
-            wait=wait_exponential_jitter(
-                multiplier=first,
-                max=retry.max_delay.total_seconds(),
-                exp_base=retry.multiplier,
-                jitter=first * retry.jitter,
-            ),
-            sleep=pause,
-            before_sleep=count,
-            reraise=True,
-        )
-        return patience(ask)
-
-    def _is_worth_waiting(self, error: BaseException) -> bool:
-        if isinstance(error, Throttled):
-            return error.retry_at - self._clock.now() <= LONGEST_WAIT
-        return isinstance(error, TransientError)
+    def _require_reach(self, attempt: Attempt) -> None:
+        """Count a slice before its first page, where that is cheap and it may be too big."""
+        work, cap = attempt.work, attempt.work.plan.spec.cap
+        if (
+            cap.probe is None
+            or cap.max is None
+            or attempt.history.batches
+            or not work.bounds.window
+        ):
+            return
+        if work.expected_records is not None and work.expected_records <= cap.max // 2:
+            return
+        total = self._runner.count(work, cap.probe, patience_of(attempt, self._clock))
+        require_reach(Decoded([], total), Page(), cap.max)
 
     def _succeed(self, attempt: Attempt, certificate: Certificate) -> TaskEnd:
         work, lease = attempt.work, attempt.work.lease
-        end = RunEnd(RunStatus.SUCCEEDED, run_stats(attempt.own), certificate.as_json())
+        proof = certificate.as_json()
+        end = RunEnd(RunStatus.SUCCEEDED, {**attempt.stats(), "certificate": proof}, proof)
         with self._db.write() as tx:
             now = self._db.now(tx)
             require_lease(tx, lease, now)
@@ -199,24 +183,24 @@ class TaskExecutor:
         certificate = None
         if isinstance(error, SliceIncomplete):
             # Kept with the failed run: the next attempt walks the slice from its first page.
-            certified = certify(attempt.history.batches, work.plan.spec.paging.total_path)
+            certified = certify(attempt.history.batches, work.promise)
             certificate = {**certified.as_json(), "verdict": Verdict.INCOMPLETE.value}
         detail = f"{failure.code}: {failure.message}"
         if failure.code == "INTERNAL":
             detail = "".join(traceback.format_exception(error))
         status = RunStatus.FAILED if failure.counts_as_retry else RunStatus.PARTIAL
-        end = RunEnd(status, run_stats(attempt.own), certificate, detail)
+        end = RunEnd(status, attempt.stats(), certificate, detail)
         return self._close(attempt, end, lambda tx, now: self._settle(tx, attempt, failure, now))
 
     def _ask_to_reslice(self, attempt: Attempt, error: SliceTooBig) -> TaskEnd:
         """End the task and leave the planner a request; the slice is open until it is answered."""
-        lease = attempt.work.lease
+        work, lease = attempt.work, attempt.work.lease
         measured = {"total": error.total, "pages": len(attempt.history.batches)}
-        stats = {**run_stats(attempt.own), "reSliceSuggested": {"reason": error.reason, **measured}}
+        stats = attempt.stats({"reason": error.reason, **measured})
         end = RunEnd(RunStatus.PARTIAL, stats, None, f"{error.reason}: {error}")
-        request = NewRequest(
-            evidence_of(attempt).lineage, ResliceReason(error.reason), {}, measured
-        )
+        rest = remaining(work, attempt.history)
+        reason = ResliceReason(error.reason)
+        request = NewRequest(evidence_of(attempt).lineage, reason, rest, measured)
         brought = TaskStatus.PARTIAL if attempt.history.batches else TaskStatus.CANCELLED
 
         def leave(tx: Connection, now: datetime) -> TaskEnd:
@@ -228,8 +212,8 @@ class TaskExecutor:
 
     def _give_back(self, attempt: Attempt) -> TaskEnd:
         """Return the task to the queue at once; the next worker goes on after our last batch."""
-        stats = run_stats(attempt.own)
-        end = RunEnd(RunStatus.CANCELLED, stats, None, "STOPPED: the worker was asked to stop")
+        stopped = "STOPPED: the worker was asked to stop"
+        end = RunEnd(RunStatus.CANCELLED, attempt.stats(), None, stopped)
         return self._close(attempt, end, lambda tx, now: self._settle(tx, attempt, None, now))
 
     def _close(self, attempt: Attempt, end: RunEnd, settle: Settle) -> TaskEnd:

@@ -1,15 +1,20 @@
 """What a slice has seen so far: the loop guard and the certificate rest on it."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import takewhile
+from typing import Any, TypeVar
 
 from patra_ingest.errors import EndpointHalted, SliceIncomplete, SliceTooBig
 from patra_ingest.executor.certificate import pack_ids, unpack_ids
 from patra_ingest.executor.decoding import Decoded
 from patra_ingest.executor.mapping import Mapped
-from patra_ingest.executor.paging import Ended, Page
+from patra_ingest.executor.paging import Page
 from patra_ingest.model.codes import ResliceReason
+
+T = TypeVar("T")
+
+_MOST_EMPTY_PAGES = 5  # some sources hand out a few between full ones
 
 
 @dataclass
@@ -17,36 +22,75 @@ class History:
     """The batches of a slice over all its runs, and the tries of the batch at hand."""
 
     batches: list[dict[str, Any]]
-    ids: set[bytes]
-    retries: int = 0
-    throttled: int = 0
+    ids: set[bytes]  # of the pages walked; those of details are among them
+    walked: int = 0  # items on the pages so far
+    attempts: list[dict[str, Any]] = field(default_factory=list)
     requests: int = 0
 
     @classmethod
     def of(cls, batches: Sequence[dict[str, Any]]) -> "History":
         """Return the history that earlier runs left behind."""
-        ids = (unpack_ids(stats["idKeys"]) for stats in batches)
-        return cls(list(batches), set().union(*ids))
+        history = cls([], set())
+        for stats in batches:
+            history.add(stats)
+        return history
+
+    @property
+    def retries(self) -> int:
+        """How often the batch at hand had to be asked for again."""
+        return len(self.attempts)
+
+    @property
+    def promised(self) -> int | None:
+        """What the source said last about how much there is."""
+        totals = [s["total"] for s in self.batches if s.get("total") is not None]
+        return totals[-1] if totals else None
+
+    def count(self, ask: Callable[[], T]) -> T:
+        """Send one request of the batch at hand, once, and count it."""
+        self.requests += 1
+        return ask()
 
     def add(self, stats: dict[str, Any]) -> None:
         """Take a committed batch in and begin to count for the next one."""
         self.batches.append(stats)
-        self.ids |= unpack_ids(stats["idKeys"])
-        self.retries = self.throttled = self.requests = 0
+        if stats.get("phase") != "DETAIL":
+            self.ids |= unpack_ids(stats["idKeys"])
+            self.walked += stats.get("listed", stats["itemsCount"])
+        self.attempts, self.requests = [], 0
+
+    @property
+    def empty_pages(self) -> int:
+        """How many of the last pages brought nothing."""
+        walked = [stats for stats in self.batches if stats.get("phase") != "DETAIL"]
+        found = [stats.get("foundCount", stats["itemsCount"]) for stats in walked]
+        return len(list(takewhile(lambda count: count == 0, reversed(found))))
+
+    def total(self, key: str) -> int:
+        """Return the sum of a number over all batches."""
+        return sum(stats.get(key, 0) for stats in self.batches)
 
 
 def require_sense(decoded: Decoded, mapped: Mapped, page: Page, history: History) -> None:
     """Raise when a page cannot be what was asked for: all items broken, or all seen before."""
-    if mapped.bad and len(mapped.bad) == len(decoded.items):
-        first = mapped.bad[0]
-        raise EndpointHalted(
-            f"every one of {len(mapped.bad)} items fails at {first.path}"
-            f" ({first.reason}); the source has changed its shape"
-        )
+    require_shape(decoded, mapped)
+    empty = 0 if decoded.items else 1 + history.empty_pages
+    if empty > _MOST_EMPTY_PAGES:
+        raise SliceIncomplete(f"{empty} pages in a row are empty and none of them is the last")
     ids = unpack_ids(pack_ids(mapped.ids))
     if ids and ids <= history.ids and page.number > 1:
         raise SliceIncomplete(
             f"page {page.number} repeats ids of earlier pages only: the source goes in a circle"
+        )
+
+
+def require_shape(decoded: Decoded, mapped: Mapped) -> None:
+    """Raise when every item of an answer is broken: the source has changed, not one record."""
+    if decoded.items and mapped.is_broken:
+        first = mapped.bad[0]
+        raise EndpointHalted(
+            f"every one of {len(mapped.bad)} items fails at {first.path}"
+            f" ({first.reason}); the source has changed its shape"
         )
 
 
@@ -59,20 +103,3 @@ def require_reach(decoded: Decoded, page: Page, most: int | None) -> None:
             f"the slice holds {total} records and the source gives {most} for one question",
             total,
         )
-
-
-def page_numbers(
-    decoded: Decoded, mapped: Mapped, after: Page | Ended, history: History
-) -> dict[str, Any]:
-    """Return what a page says of itself, in the words of the batch's stats."""
-    return {
-        "itemsCount": len(decoded.items),
-        "withoutId": len(decoded.items) - len(mapped.ids),
-        "total": decoded.total,
-        "idKeys": pack_ids(mapped.ids),
-        "hasNext": isinstance(after, Page),
-        "stopRule": after.rule.value if isinstance(after, Ended) else None,
-        "reqCount": history.requests,
-        "retryCount": history.retries,
-        "429Count": history.throttled,
-    }

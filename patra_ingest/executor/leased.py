@@ -1,15 +1,70 @@
 """One leased task in work: what it asks for, how it is walked, and whose records it brings."""
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import cached_property
 
-from patra_ingest.executor.paging import IdsWalk, Page, Walk
+from patra_ingest.errors import RequestRejected
+from patra_ingest.executor.certificate import Promise
+from patra_ingest.executor.paging import IdsWalk, Page, RangeWalk, Walk, position
 from patra_ingest.ledger.plans import Plan
 from patra_ingest.ledger.runs import Run
 from patra_ingest.ledger.tasks import Lease
 from patra_ingest.model.bounds import Bounds
 from patra_ingest.model.lineage import BatchId, Lineage
+from patra_ingest.spec.paging import OffsetPaging, PagePaging
+from patra_ingest.spec.snapshot import CallSpec, ReconcileSpec
+
+
+@dataclass
+class Healing:
+    """What was done to get one batch through; it is told with the batch."""
+
+    slowed_down: bool = False
+    page_shrunk: bool = False
+    circuit_open: bool = False
+    halved: bool = False
+    tail_probed: bool = False
+    times_turned_away: int = 0  # answers that said: not so fast
+
+    def as_json(self) -> dict[str, bool]:
+        """Return the actions in the words of the batch's stats."""
+        return {
+            "qpsDownshift": self.slowed_down,
+            "pageSizeShrink": self.page_shrunk,
+            "circuitOpen": self.circuit_open,
+            "idsHalved": self.halved,
+            "tailProbed": self.tail_probed,
+        }
+
+
+@dataclass(frozen=True)
+class Details:
+    """The ids that a search page has found, and how many of them have become records."""
+
+    ids: tuple[str, ...]
+    done: int
+    per_request: int
+    after: Page | None  # where the search goes on when these are done
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The ids of the next request."""
+        return self.ids[self.done : self.done + self.per_request]
+
+    @property
+    def reached(self) -> int:
+        """How many will be done after the next request."""
+        return self.done + len(self.asked)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where one batch starts: a page of the walk, or some ids that a page has found."""
+
+    page: Page
+    details: Details | None = None
 
 
 @dataclass(frozen=True)
@@ -23,18 +78,37 @@ class Work:
     expr_hash: str
     stop: threading.Event
     lookback: timedelta = timedelta(0)
+    expected_requests: int | None = None
+    expected_records: int | None = None
+    healing: Healing = field(default_factory=Healing)
 
-    @property
+    @cached_property
     def walk(self) -> Walk:
         """How the slice is walked: by the source's pages, or by the ids it asks for."""
-        if self.bounds.ids is None:
-            return self.plan.spec.paging
-        return IdsWalk(self.bounds.ids.ids, self.plan.spec.batching.ids_per_request)
+        paging = self.plan.spec.paging
+        if self.bounds.ids is not None:
+            return IdsWalk(self.bounds.ids.ids, self.plan.spec.batching.ids_per_request)
+        if self.bounds.pages is None:
+            return paging
+        if not isinstance(paging, OffsetPaging | PagePaging):
+            raise RequestRejected(f"slices cut by pages cannot be walked by {paging.type}")
+        return RangeWalk(paging, self.bounds.pages)
 
     @property
     def stored_under(self) -> str:
         """The endpoint whose records these are."""
         return self.bounds.ids.endpoint if self.bounds.ids else self.plan.namespace.endpoint
+
+    @property
+    def promise(self) -> Promise:
+        """Where the source says how much a slice holds."""
+        if self.bounds.ids is not None:
+            return Promise("the ids of the slice")
+        total = self.plan.spec.paging.total
+        if total is None:
+            return Promise()
+        place = total.path or f"header {total.header}"
+        return Promise(place, total.tolerance, total.is_estimate)
 
     def lineage(self, batch_id: BatchId | None) -> Lineage:
         """Return where a batch of this run comes from, up to its trigger."""
@@ -42,7 +116,20 @@ class Work:
         above = (lease.schedule_instance_id, lease.plan_id, lease.slice_id, lease.task_id)
         return Lineage(*above, self.run.id, batch_id)
 
-    def asked_ids(self, page: Page) -> tuple[str, ...]:
-        """Return the ids that a page asks for; none where it asks for a window."""
-        walk = self.walk
-        return walk.asked(page) if isinstance(walk, IdsWalk) else ()
+    def asked_ids(self, place: Place) -> tuple[str, ...]:
+        """Return the ids that a batch asks for; none where it asks for a page."""
+        if place.details is not None:
+            return place.details.asked
+        return self.walk.asked(place.page) if isinstance(self.walk, IdsWalk) else ()
+
+    def call_at(self, place: Place) -> tuple[CallSpec, ReconcileSpec | None]:
+        """Return what is called at a place, and how its ids are reconciled."""
+        spec = self.plan.spec
+        if place.details is not None and spec.detail is not None:
+            return spec.detail, spec.detail.reconcile
+        return spec, spec.reconcile
+
+    def position(self, place: Place) -> str:
+        """Return a place as text: what the ledger stores and compares."""
+        at = position(self.walk, place.page)
+        return at if place.details is None else f"{at}|ids:{place.details.done}"

@@ -1,34 +1,47 @@
 """An item becomes a record, or a bad item with the field that is to blame."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import orjson
 
 from patra_ingest.errors import BadRecord
-from patra_ingest.executor.decoding import path
-from patra_ingest.expr.value import compile_value
+from patra_ingest.executor.columns import (
+    FieldColumn,
+    IdColumn,
+    TimeColumn,
+    Unfit,
+    deleted_flags,
+    find_id_flaw,
+    flags,
+    id_text,
+)
+from patra_ingest.executor.trees import plain
 from patra_ingest.model import keys
 from patra_ingest.model.records import BadItem, NewRecord
 from patra_ingest.model.window import Window
 from patra_ingest.spec.places import FieldSpec
-from patra_ingest.spec.snapshot import SpecSnapshot
+from patra_ingest.spec.snapshot import CallSpec
 from patra_ingest.transport.redact import redact_text
 
-_MAX_ID_CHARS = 512
+_REASON_CHARS = 512
+_VALUE_CHARS = 256
+_FRAGMENT_CHARS = 1024
 
 
 @dataclass(frozen=True)
 class Mapped:
-    """What a page's items became; every item is in exactly one of the three."""
+    """What a page's items became; every item is a record, bad, out of the window, or skipped."""
 
     records: list[NewRecord]
     bad: list[BadItem]
     out_of_window: int
-    ids: list[str]
+    ids: list[str]  # of every item that has one
+    skipped: int = 0  # items that the pack says are no records
+    hollow: int = 0  # bad ones with nothing wrong in them but that their content is not there yet
 
     @property
     def observed_max(self) -> datetime | None:
@@ -36,111 +49,132 @@ class Mapped:
         times = (r.source_updated_at for r in self.records if r.source_updated_at)
         return max(times, default=None)
 
-
-@dataclass(frozen=True)
-class _Columns:
-    """The values of a page, one list per thing that is looked for; an error stands in its place."""
-
-    ids: list[Any]
-    times: list[Any] | None
-    deleted: list[Any] | None
-    fields: list[tuple[FieldSpec, list[Any]]]
+    @property
+    def is_broken(self) -> bool:
+        """Whether all that came is bad, and not merely hollow: the source has changed its shape."""
+        is_all = not (self.records or self.out_of_window or self.skipped)
+        return is_all and len(self.bad) > self.hollow
 
 
-def map_items(items: Iterable[Any], spec: SpecSnapshot, asked: Window | None) -> Mapped:
-    """Map every item; one that fails does not stop the others."""
-    page = list(items)
-    columns = _columns(page, spec)
-    mapped = Mapped([], [], 0, [])
-    dropped = 0
-    for number, item in enumerate(page):
-        found_id: str | None = None
+class _Hollow(Unfit):
+    """An item whose content is not there yet."""
+
+
+def map_items(items: Iterable[Any], call: CallSpec, zone: str, asked: Window | None) -> Mapped:
+    """Map every item; one that fails does not stop the others.
+
+    `zone` is the zone of times that say none, `asked` the window that items are held against where
+    the source filters coarsely.
+    """
+    page = _Page(list(items), call, ZoneInfo(zone))
+    limits = asked if call.response.client_window else None
+    records: list[NewRecord] = []
+    bad: list[BadItem] = []
+    outside = skipped = hollow = 0
+    for number in range(len(page.items)):
         try:
-            found_id = _provider_id(columns.ids[number], spec)
-            mapped.ids.append(found_id)
-            record = _record(item, found_id, columns, number, spec)
-        except BadRecord as error:
-            fragment = redact_text(orjson.dumps(item).decode())
-            mapped.bad.append(BadItem(number + 1, found_id, error.path, error.reason, fragment))
+            record = page.find_record(number)
+        except Unfit as error:
+            bad.append(page.bad_item(number, error))
+            hollow += isinstance(error, _Hollow)
             continue
-        if _is_outside(record, spec, asked):
-            dropped += 1
+        if record is None:
+            skipped += 1
+        elif limits is not None and _is_outside(record, limits):
+            outside += 1
         else:
-            mapped.records.append(record)
-    return Mapped(mapped.records, mapped.bad, dropped, mapped.ids)
+            records.append(record)
+    return Mapped(records, bad, outside, list(page.ids.values()), skipped, hollow)
 
 
-def _columns(page: list[Any], spec: SpecSnapshot) -> _Columns:
-    times, deleted = spec.response.updated_at, spec.response.deleted
-    return _Columns(
-        compile_value(spec.response.id).column(page),
-        None if times is None else compile_value(times).column(page),
-        path(deleted).column(page) if isinstance(deleted, str) else None,
-        [(field, compile_value(field.path).column(page)) for field in spec.fields],
-    )
+def tombstones(ids: Sequence[str]) -> list[NewRecord]:
+    """Return the deletions that ids stand for; raise BadRecord for what cannot be an id.
+
+    They have no time of their own: a record keeps the one it has, so that an older version which
+    arrives later stays old, and one that is as new brings the record back.
+    """
+    for one in ids:
+        if flaw := find_id_flaw(one):
+            raise BadRecord("response.tombstones", flaw)
+    return [
+        NewRecord(one, None, keys.content_hash({"deleted": one}), True, "", "")
+        for one in map(id_text, ids)
+    ]
 
 
-def _require_fit(value: Any, where: str) -> None:
-    """Raise what was found instead of a value: the record's fault, not the page's."""
-    if isinstance(value, ValueError):
-        raise BadRecord(where, str(value)) from value
+class _Page:
+    """Everything that is looked for in the items of a page."""
+
+    def __init__(self, items: list[Any], call: CallSpec, zone: ZoneInfo) -> None:
+        said = call.response
+        self.items = items
+        self.ids: dict[int, str] = {}  # by the item's place: those that could be read
+        self._ids = IdColumn(said.id, items)
+        self._times = TimeColumn(said.updated_at, items, zone) if said.updated_at else None
+        self._fields = [FieldColumn(field, items) for field in _fields(call)]
+        self._deleted = deleted_flags(said.deleted, items)
+        self._skipped = flags(said.skip, items)
+        self._usable = flags(said.usable, items)
+        self._usable_path = (said.usable and said.usable.path) or "$"
+        is_named = any(field.name == "retracted" for field in call.fields)
+        self._retracted = None if is_named else flags(said.retracted, items)
+
+    def find_record(self, number: int) -> NewRecord | None:
+        """Return the record an item is, or None for one to skip; raise Unfit for a bad one."""
+        is_skipped = self._skipped is not None and self._skipped[number]
+        try:
+            provider_id = self.ids[number] = self._ids.id_of(number)
+        except Unfit:
+            if is_skipped:
+                return None
+            raise
+        return None if is_skipped else self._record(number, provider_id)
+
+    def _record(self, number: int, provider_id: str) -> NewRecord:
+        is_deleted = self._deleted is not None and self._deleted[number]
+        if self._usable is not None and not is_deleted and not self._usable[number]:
+            raise _Hollow(self._usable_path, "the item is hollow, asked for later")
+        fields = {field.name: field.value_of(number, is_deleted) for field in self._fields}
+        if self._retracted is not None:
+            fields["retracted"] = self._retracted[number]
+        updated = self._times.time_of(number, is_deleted) if self._times else None
+        item = plain(self.items[number])
+        try:
+            hashed, kept = keys.content_hash(item), orjson.dumps(fields).decode()
+            payload = orjson.dumps(item).decode()
+        except orjson.JSONEncodeError as error:
+            raise Unfit("$", f"the item cannot be written as JSON: {error}") from error
+        return NewRecord(provider_id, updated, hashed, is_deleted, kept, payload)
+
+    def bad_item(self, number: int, error: Unfit) -> BadItem:
+        """Return what is kept of an item that cannot be mapped; nothing in it is a secret."""
+        return BadItem(
+            number + 1,
+            self.ids.get(number),
+            error.path,
+            redact_text(error.reason, _REASON_CHARS),
+            redact_text(_written(self.items[number]), _FRAGMENT_CHARS),
+            None if error.value is None else redact_text(_written(error.value), _VALUE_CHARS),
+        )
 
 
-def _provider_id(value: Any, spec: SpecSnapshot) -> str:
-    where = " or ".join(spec.response.id)
-    _require_fit(value, where)
-    if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
-        raise BadRecord(where, f"no id here but {value!r}")
-    text = str(value).strip()
-    if not text or len(text) > _MAX_ID_CHARS:
-        raise BadRecord(where, f"an id has 1 to {_MAX_ID_CHARS} characters, this one {len(text)}")
-    return text
+def _fields(call: CallSpec) -> Iterator[FieldSpec]:
+    """Yield the declared fields, and the version unless a field is called so already."""
+    yield from call.fields
+    version = call.response.version
+    if version and all(field.name != "version" for field in call.fields):
+        yield FieldSpec(name="version", path=version)
 
 
-def _record(
-    item: Any, provider_id: str, columns: _Columns, number: int, spec: SpecSnapshot
-) -> NewRecord:
-    fields: dict[str, Any] = {}
-    is_deleted = columns.deleted is not None and bool(columns.deleted[number])
-    for field, column in columns.fields:
-        value = column[number]
-        if isinstance(value, ValueError) or (value is None and field.required and not is_deleted):
-            where = compile_value(field.path).text
-            _require_fit(value, where)
-            raise BadRecord(where, f"the required field {field.name} is missing")
-        fields[field.name] = value
-    return NewRecord(
-        provider_id,
-        None if columns.times is None else _updated_at(columns.times[number], spec, is_deleted),
-        keys.content_hash(item),
-        is_deleted,
-        orjson.dumps(fields).decode(),
-        orjson.dumps(item).decode(),
-    )
-
-
-def _updated_at(value: Any, spec: SpecSnapshot, may_lack: bool) -> datetime | None:
-    where = " or ".join(spec.response.updated_at or ())
-    _require_fit(value, where)
-    if value is None and may_lack:  # a tombstone often says no more than its id
-        return None
-    if value is None:
-        raise BadRecord(where, "the update time is missing")
-    if isinstance(value, datetime):
-        return value.astimezone(UTC)
-    if not isinstance(value, str):
-        raise BadRecord(where, f"an update time is text, this is {value!r}")
-    try:
-        parsed = datetime.fromisoformat(value)
-        if parsed.tzinfo is None:
-            parsed = parsed.replace(tzinfo=ZoneInfo(spec.window.zone))
-        return parsed.astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise BadRecord(where, f"{value!r} is no ISO time") from None
-
-
-def _is_outside(record: NewRecord, spec: SpecSnapshot, asked: Window | None) -> bool:
+def _is_outside(record: NewRecord, asked: Window) -> bool:
     at = record.source_updated_at
-    if asked is None or at is None:
-        return False
-    return spec.response.client_window and not asked.contains(at)
+    return at is not None and not asked.contains(at)
+
+
+def _written(value: Any) -> str:
+    """Write an item or a value for people, whatever it is."""
+    value = plain(value)
+    try:
+        return value if isinstance(value, str) else orjson.dumps(value).decode()
+    except orjson.JSONEncodeError:  # nested deeper, or a number larger, than can be written
+        return f"{value!r:.4096}"

@@ -10,6 +10,7 @@ from patra_ingest.errors import (
     IngestError,
     RequestRejected,
     SliceIncomplete,
+    SliceMustRestart,
     Throttled,
     TransientError,
 )
@@ -17,7 +18,8 @@ from patra_ingest.errors import (
 MAX_TASK_RETRIES = 3
 _FIRST_PAUSE = timedelta(seconds=30)
 
-_SUMMED = ("reqCount", "itemsCount", "inserted", "updated", "unchanged", "stale", "deleted")
+_CHANGES = ("inserted", "updated", "unchanged", "stale", "deleted")
+_SUMMED = ("reqCount", "itemsCount", *_CHANGES)
 _ALSO_SUMMED = ("quarantined", "outOfWindow", "retryCount", "429Count")
 
 
@@ -39,6 +41,9 @@ def judge_failure(error: Exception, retry_count: int, now: datetime) -> Failure:
         case Throttled(retry_at=retry_at):
             # Waiting was asked for; it is nobody's failure.
             return Failure("THROTTLED", message, retry_at, counts_as_retry=False)
+        case SliceMustRestart() if retry_count == 0:
+            # What killed the walk is over; begin again at once, but only once.
+            return Failure("RESTART", message, now)
         case TransientError() | SliceIncomplete():
             code = "L1" if isinstance(error, TransientError) else "INCOMPLETE"
             if retry_count >= MAX_TASK_RETRIES:
@@ -54,25 +59,17 @@ def judge_failure(error: Exception, retry_count: int, now: datetime) -> Failure:
             return Failure("INTERNAL", f"{type(error).__name__}: {message}")
 
 
-def batch_stats(
-    page: dict[str, Any],
-    changes: dict[str, int],
-    quarantined: int,
-    out_of_window: int,
-    observed_max: datetime | None,
-) -> dict[str, Any]:
+def batch_stats(page: dict[str, Any], quarantined: int, out_of_window: int) -> dict[str, Any]:
     """Return a batch's stats; the parts always add up to the items that were seen."""
-    accounted = sum(changes.values()) + quarantined + out_of_window
+    accounted = sum(page[key] for key in _CHANGES) + quarantined + out_of_window
     if accounted != page["itemsCount"]:
         raise AssertionError(f"{page['itemsCount']} items seen, {accounted} accounted for")
     return {
         **page,
-        **changes,
         "quarantined": quarantined,
         "outOfWindow": out_of_window,
-        "skipped": changes["unchanged"] + changes["stale"] + out_of_window,
+        "skipped": page["unchanged"] + page["stale"] + out_of_window,
         "failed": quarantined,
-        "observedMax": observed_max,
     }
 
 
@@ -89,4 +86,12 @@ def run_stats(batches: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "hasNextLast": bool(batches) and batches[-1]["hasNext"],
         "avgLatencyMs": round(sum(latencies) / len(latencies), 1) if latencies else None,
         "maxLatencyMs": max(latencies, default=None),
+        "rateAdjusted": any(_healed(stats, "qpsDownshift") for stats in batches),
+        "circuitOpen": any(_healed(stats, "circuitOpen") for stats in batches),
+        "late": sum(stats.get("late", 0) for stats in batches),
+        "remarks": "online-reslice-suggested:false",
     }
+
+
+def _healed(stats: dict[str, Any], action: str) -> bool:
+    return bool(stats.get("selfHealing", {}).get(action))

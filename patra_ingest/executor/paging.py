@@ -1,21 +1,36 @@
 """Which page comes next. Pure: the answer depends on the arguments and nothing else."""
 
-from dataclasses import dataclass
-from typing import NoReturn, assert_never
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import assert_never
 
-from patra_ingest.errors import EndpointHalted, SliceIncomplete, SliceTooBig
+from patra_ingest.errors import SliceIncomplete, SliceTooBig
+from patra_ingest.model.bounds import PageRange
 from patra_ingest.model.codes import ResliceReason
-from patra_ingest.spec.paging import OffsetPaging, Paging, TokenPaging
-from patra_ingest.spec.words import StopRule
+from patra_ingest.model.window import instant_iso
+from patra_ingest.spec.paging import (
+    NoPaging,
+    OffsetPaging,
+    PagePaging,
+    Paging,
+    TimePaging,
+    TokenPaging,
+    UrlPaging,
+)
+from patra_ingest.spec.words import Step, StopRule
+
+RANGE_END = "RANGE_END"  # a slice cut by pages has read its last one
+IDS_END = "IDS_END"  # every id of the slice was asked for
 
 
 @dataclass(frozen=True)
 class Page:
-    """Where one batch starts: the n-th page of its slice, at an offset or a token."""
+    """Where one batch starts: the n-th page of its slice, at an offset, a token or an address."""
 
     number: int = 1
-    offset: int = 0
-    token: str | None = None
+    offset: int = 0  # OFFSET: items before it · PAGE: its number at the source · ids: its first one
+    token: str | None = None  # TOKEN: the token · URL: the address · TIME: the instant
+    size: int | None = None  # None: as declared; less after the source refused a larger one
 
 
 @dataclass(frozen=True)
@@ -30,116 +45,224 @@ class IdsWalk:
         return self.ids[page.offset : page.offset + self.per_request]
 
 
-Walk = Paging | IdsWalk
+@dataclass(frozen=True)
+class RangeWalk:
+    """A walk over some pages of a source that cannot be cut by time."""
+
+    paging: OffsetPaging | PagePaging
+    pages: PageRange
+
+
+Walk = Paging | IdsWalk | RangeWalk
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What the last response told us about paging."""
+    """What the slice so far and its last response tell about paging."""
 
     item_count: int
-    next_token: str | None = None
+    next: str | None = None
     total: int | None = None
+    has_more: bool | None = None
+    step: int | None = None
+    before: int = 0  # items on the pages before this one
+    last_time: datetime | None = None  # the update time of the last item
 
 
 @dataclass(frozen=True)
 class Ended:
-    """There is no next page, and the declared rule that says so."""
+    """There is no next page, and the rule that says so."""
 
-    rule: StopRule
+    rule: str
 
 
-def first_page(paging: Walk) -> Page:
+def first_page(walk: Walk) -> Page:
     """Return where a slice begins."""
-    match paging:
-        case OffsetPaging() | IdsWalk():
-            return Page()
+    match walk:
+        case OffsetPaging(first_offset=offset):
+            return Page(offset=offset)
+        case PagePaging(first_page=index):
+            return Page(offset=index)
         case TokenPaging(initial_token=token):
             return Page(token=token)
+        case RangeWalk(paging=OffsetPaging() as paging, pages=pages):
+            return Page(offset=paging.first_offset + (pages.first - 1) * paging.page_size)
+        case RangeWalk(paging=paging, pages=pages):
+            return replace(first_page(paging), offset=first_page(paging).offset + pages.first - 1)
         case _:
-            _unknown(paging)
+            return Page()
 
 
-def next_page(paging: Walk, page: Page, seen: Seen) -> Page | Ended:
+def next_page(walk: Walk, page: Page, seen: Seen) -> Page | Ended:
     """Return the page after `page`, or the declared stop rule that makes it the last.
 
     Only declared rules end a slice. A token that does not move, or no token where none of the
     rules speaks of it, is an error: silence is never taken for the end.
     """
-    if isinstance(paging, IdsWalk):
-        following = page.offset + paging.per_request
-        more = following < len(paging.ids)
-        return Page(page.number + 1, following) if more else Ended(StopRule.TOTAL_REACHED)
-    return _following(paging, page, seen)
+    match walk:
+        case IdsWalk(ids=ids, per_request=count):
+            following = page.offset + count
+            return Page(page.number + 1, following) if following < len(ids) else Ended(IDS_END)
+        case RangeWalk(paging=paging, pages=pages):
+            skipped = (pages.first - 1) * paging.page_size
+            after = _following(paging, page, replace(seen, before=skipped + seen.before))
+            return Ended(RANGE_END) if isinstance(after, Page) and _is_past(walk, after) else after
+        case _:
+            return _following(walk, page, seen)
+
+
+def _is_past(walk: RangeWalk, page: Page) -> bool:
+    """Return whether a page belongs to the next range already; offsets may move in odd steps."""
+    paging, past = walk.paging, walk.pages.past
+    if past is None:
+        return False
+    if isinstance(paging, OffsetPaging):
+        return page.offset >= paging.first_offset + (past - 1) * paging.page_size
+    return page.offset >= paging.first_page + past - 1
 
 
 def _following(paging: Paging, page: Page, seen: Seen) -> Page | Ended:
     for rule in paging.stop:
         if _holds(rule, paging, page, seen):
-            return Ended(rule)
+            return Ended(rule.value)
+    _require_depth(paging, page, seen)
+    _require_life(paging, page, seen)
+    match paging:
+        case OffsetPaging():
+            step = _step(paging, page, seen)
+            return replace(page, number=page.number + 1, offset=page.offset + step)
+        case PagePaging():
+            return replace(page, number=page.number + 1, offset=page.offset + 1)
+        case TokenPaging() | UrlPaging():
+            return _by_token(paging, page, seen)
+        case TimePaging():
+            return _by_time(page, seen)
+        case NoPaging():
+            raise SliceIncomplete("a walk of one page has no rule that ends it")
+        case _:
+            assert_never(paging)
+
+
+def _require_depth(paging: Paging, page: Page, seen: Seen) -> None:
     if paging.max_pages is not None and page.number >= paging.max_pages:
         raise SliceTooBig(
             ResliceReason.PAGE_DEPTH,
             f"page {page.number} is the last allowed (max_pages) and no stop rule holds yet",
             seen.total,
         )
-    match paging:
-        case OffsetPaging(page_size=size):
-            return Page(page.number + 1, offset=page.offset + size)
-        case TokenPaging():
-            if not seen.next_token:
-                raise SliceIncomplete(f"page {page.number} hands out no token and is not the last")
-            if seen.next_token == page.token:
-                raise SliceIncomplete(f"page {page.number} hands out its own token: a loop")
-            return Page(page.number + 1, token=seen.next_token)
+
+
+def _require_life(paging: Paging, page: Page, seen: Seen) -> None:
+    """Raise for an empty page that no rule speaks of: a number can be counted up for ever."""
+    by_number = isinstance(paging, OffsetPaging | PagePaging)
+    if by_number and seen.item_count == 0 and seen.has_more is not True:
+        raise SliceIncomplete(f"page {page.number} is empty and no stop rule says that it is last")
+
+
+def _step(paging: OffsetPaging, page: Page, seen: Seen) -> int:
+    match paging.step:
+        case Step.PAGE_SIZE:
+            step: int | None = page.size or paging.page_size
+        case Step.ITEMS:
+            step = seen.item_count
+        case Step.REPORTED:
+            step = seen.step
         case _:
-            _unknown(paging)
+            assert_never(paging.step)
+    if not step:
+        raise SliceIncomplete(f"a page of {seen.item_count} items moves the offset by {step}")
+    return step
+
+
+def _by_token(paging: TokenPaging | UrlPaging, page: Page, seen: Seen) -> Page:
+    word = "token" if isinstance(paging, TokenPaging) else "address"
+    if not seen.next:
+        raise SliceIncomplete(f"page {page.number} hands out no {word} and is not the last")
+    stays = isinstance(paging, TokenPaging) and paging.token_stays
+    if seen.next == page.token and not stays:
+        raise SliceIncomplete(f"page {page.number} hands out its own {word}: a loop")
+    return replace(page, number=page.number + 1, token=seen.next)
+
+
+def _by_time(page: Page, seen: Seen) -> Page:
+    if seen.last_time is None:
+        raise SliceIncomplete(f"the last item of page {page.number} has no update time to go on at")
+    at = instant_iso(seen.last_time)
+    if page.token is not None and at <= page.token:
+        raise SliceTooBig(
+            ResliceReason.RESULT_CAP,
+            f"a whole page lies at {page.token}: the walk by time cannot get past it",
+            seen.total,
+        )
+    return replace(page, number=page.number + 1, token=at)
 
 
 def _holds(rule: StopRule, paging: Paging, page: Page, seen: Seen) -> bool:
     match rule:
         case StopRule.NO_TOKEN:
-            return isinstance(paging, TokenPaging) and not seen.next_token
+            return not seen.next
         case StopRule.SAME_TOKEN:
-            return bool(seen.next_token) and seen.next_token == page.token
+            return bool(seen.next) and seen.next == page.token
         case StopRule.EMPTY_PAGE:
             return seen.item_count == 0
         case StopRule.SHORT_PAGE:
-            return seen.item_count < paging.page_size
+            return seen.item_count < (page.size or paging.page_size)
         case StopRule.TOTAL_REACHED:
-            before = (page.number - 1) * paging.page_size
+            # By time, each page is a question of its own, with its own total.
+            before = 0 if isinstance(paging, TimePaging) else seen.before
             return seen.total is not None and before + seen.item_count >= seen.total
-        case StopRule.ONE_PAGE | StopRule.NO_MORE:
-            _unknown(paging)
+        case StopRule.NO_MORE:
+            return seen.has_more is False
+        case StopRule.ONE_PAGE:
+            return True
         case _:
             assert_never(rule)
 
 
-def _unknown(paging: Paging) -> NoReturn:
-    # The planner refuses such a spec; a plan made by a newer version may still be in the ledger.
-    raise EndpointHalted(f"this version cannot walk pages of the kind {paging.type}")
+def shrunk(walk: Walk, page: Page) -> Page | None:
+    """Return the same place asked for at half its size; None where that is not possible."""
+    if isinstance(walk, IdsWalk | RangeWalk):
+        return None  # ids are halved where they are asked for; a range counts in whole pages
+    size = page.size or walk.page_size
+    match walk:
+        case PagePaging(first_page=first) if size % 2 == 0:
+            # The n-th page of 100 begins where the 2n-th of 50 does.
+            return replace(page, size=size // 2, offset=first + (page.offset - first) * 2)
+        case TokenPaging() | TimePaging() if size > 1:
+            return replace(page, size=size // 2)
+        case OffsetPaging() if size > 1:
+            return replace(page, size=size // 2)
+        case _:
+            return None
 
 
-def position(paging: Walk, page: Page) -> str:
+def position(walk: Walk, page: Page) -> str:
     """Return the page's place in its slice as text: what the ledger stores and compares."""
-    match paging:
+    match walk:
         case IdsWalk():
             return f"ids:{page.offset}"
+        case RangeWalk(paging=paging):
+            return position(paging, page)
         case OffsetPaging():
             return f"offset:{page.offset}"
-        case TokenPaging():
-            return f"token:{page.token or ''}"
+        case PagePaging():
+            # The same number means another place when pages are smaller.
+            return f"page:{page.offset}" + (f"/{page.size}" if page.size else "")
+        case TokenPaging() | UrlPaging():
+            # With its number: some sources hand out one and the same token for every page.
+            return f"{walk.type.lower()}#{page.number}:{page.token or ''}"
+        case TimePaging():
+            return f"time:{page.token or ''}"
+        case NoPaging():
+            return "only:"
         case _:
-            _unknown(paging)
+            assert_never(walk)
 
 
-def page_at(paging: Walk, number: int, text: str) -> Page:
+def page_at(walk: Walk, number: int, text: str) -> Page:
     """Return the page a stored position names; the opposite of `position`."""
     value = text.partition(":")[2]
-    match paging:
-        case OffsetPaging() | IdsWalk():
-            return Page(number, offset=int(value))
-        case TokenPaging():
-            return Page(number, token=value or None)
-        case _:
-            _unknown(paging)
+    if isinstance(walk, OffsetPaging | PagePaging | IdsWalk | RangeWalk):
+        offset, _, size = value.partition("/")
+        return Page(number, offset=int(offset), size=int(size) if size else None)
+    return Page(number, token=value or None)

@@ -1,44 +1,28 @@
 """What one batch asks: the spec's templates, filled for one page of one slice."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
+from urllib.parse import parse_qsl, urljoin, urlsplit
 
 import orjson
 
-from patra_ingest.errors import RequestRejected
+from patra_ingest.errors import EndpointHalted, RequestRejected
+from patra_ingest.executor.asking import Asking, variables_of
 from patra_ingest.executor.paging import Page
 from patra_ingest.expr.functions import to_text
 from patra_ingest.expr.template import compile_template
 from patra_ingest.model.codes import HttpMethod, InboundLocation
-from patra_ingest.model.lineage import RunId, correlation_id
-from patra_ingest.model.window import Window
-from patra_ingest.spec.localize import window_variables
+from patra_ingest.model.lineage import correlation_id
+from patra_ingest.spec.paging import UrlPaging
+from patra_ingest.spec.parts import Probe
 from patra_ingest.spec.places import Param
-from patra_ingest.spec.snapshot import HttpSpec, QuerySpec, SpecSnapshot
-from patra_ingest.transport.messages import Request, Timeouts
-from patra_ingest.transport.redact import redact_headers
+from patra_ingest.spec.snapshot import CallSpec, HttpSpec, QuerySpec, SpecSnapshot
+from patra_ingest.transport.messages import Request, Timeouts, options_of
 
 Pairs = list[tuple[str, str]]
 _FORM = "application/x-www-form-urlencoded"
-
-
-@dataclass(frozen=True)
-class Asking:
-    """One batch about to be asked: its slice, its page, and who asks when."""
-
-    window: Window | None  # None: the slice is cut by ids
-    page: Page
-    run_id: RunId
-    batch_no: int
-    contact: str
-    now: datetime
-    lookback: timedelta = timedelta(0)
-    split: str | None = None
-    partition: Mapping[str, str] = field(default_factory=dict)
-    ids: tuple[str, ...] = ()
 
 
 def render(spec: SpecSnapshot, asking: Asking) -> Request:
@@ -47,25 +31,94 @@ def render(spec: SpecSnapshot, asking: Asking) -> Request:
     RequestRejected when a required value is missing or one does not match its pattern: nothing
     is sent that the pack did not mean.
     """
-    variables = _variables(spec, asking)
+    variables = variables_of(spec, asking)
+    if asking.details and spec.detail is not None:
+        return _write(spec.detail, None, asking, variables)
+    if isinstance(spec.paging, UrlPaging) and asking.page.token is not None:
+        return _follow(spec, spec.paging, asking, variables)
+    return _write(spec, spec.query, asking, variables)
+
+
+def render_probe(spec: SpecSnapshot, probe: Probe, asking: Asking) -> Request:
+    """Return the request that only counts: the first page's, with what the probe sends instead."""
     asked = spec.request
-    now_or_later = asked.first if asking.page.number == 1 else asked.next
-    # By name: MySQL's JSON columns keep no order, and one spec asks one way on every engine.
-    sent = sorted({**spec.http.query, **asked.query, **now_or_later}.items())
-    query = [*_pairs(sent, variables), *_of_query(spec.query, InboundLocation.QUERY)]
-    headers = _headers(spec, variables)
+    changed = {
+        "query": _present({**asked.query, **(probe.query or {})}),
+        "form": _present({**asked.form, **(probe.form or {})}),
+        "body": {**(asked.body or {}), **probe.body} if probe.body else asked.body,
+    }
+    counting = spec.model_copy(update={"request": asked.model_copy(update=changed)})
+    return _write(counting, counting.query, asking, variables_of(counting, asking))
+
+
+def _write(
+    call: CallSpec, query: QuerySpec | None, asking: Asking, variables: Mapping[str, object]
+) -> Request:
+    asked = call.request
     path = _text(asked.path, variables) or ""
     url = path if "://" in path else asked.base_url.rstrip("/") + path
-    request = Request(
-        asked.method.value,
+    params = _params(call, asking)
+    pairs = [*_pairs(params, variables), *_of_query(query, InboundLocation.QUERY)]
+    request = _request(call, query, asking, variables, url, pairs)
+    return _with_body(request, call, query, variables)
+
+
+def _follow(
+    spec: SpecSnapshot, paging: UrlPaging, asking: Asking, variables: Mapping[str, object]
+) -> Request:
+    """Return the request for the address that the last page handed out, with our own on it."""
+    first = _write(spec, spec.query, replace(asking, page=Page()), variables)
+    url = urljoin(first.url, asking.page.token or "")
+    _require_host(url, first.url, paging.url_hosts)
+    carried = {name for name, _ in parse_qsl(urlsplit(url).query, keep_blank_values=True)}
+    own = _params(spec, asking) if paging.restore_params else sorted(spec.http.query.items())
+    lost = [pair for pair in _pairs(own, variables) if pair[0] not in carried]
+    if paging.restore_params:
+        placed = _of_query(spec.query, InboundLocation.QUERY)
+        lost += [pair for pair in placed if pair[0] not in carried]
+    return _request(spec, spec.query, asking, variables, url, lost)
+
+
+def _require_host(url: str, own: str, others: Sequence[str]) -> None:
+    there, here = urlsplit(url), urlsplit(own)
+    if there.netloc == here.netloc and there.scheme == here.scheme:
+        return
+    if there.hostname not in others or (here.scheme == "https" and there.scheme != "https"):
+        raise EndpointHalted(
+            f"the next page is said to be at {there.scheme}://{there.netloc}, which is not"
+            f" {here.scheme}://{here.netloc}; name the host in paging.url_hosts if that is right"
+        )
+
+
+def _params(call: CallSpec, asking: Asking) -> list[tuple[str, str | Param]]:
+    asked = call.request
+    now_or_later = asked.first if asking.page.number == 1 or asking.details else asked.next
+    # By name: MySQL's JSON columns keep no order, and one spec asks one way on every engine.
+    return sorted({**call.http.query, **asked.query, **now_or_later}.items())
+
+
+def _request(
+    call: CallSpec,
+    query: QuerySpec | None,
+    asking: Asking,
+    variables: Mapping[str, object],
+    url: str,
+    pairs: Pairs,
+) -> Request:
+    sent = _params(call, asking)
+    correlation = correlation_id(asking.run_id, asking.batch_no)
+    headers = {**_headers(call, query, variables), "X-Ingest-Correlation-Id": correlation}
+    key = call.http.idempotency_header
+    return Request(
+        call.request.method.value,
         url,
-        tuple(query),
-        {**headers, "X-Ingest-Correlation-Id": correlation_id(asking.run_id, asking.batch_no)},
+        tuple(pairs),
+        {**headers, key: correlation} if key else headers,
         None,
-        timeouts(spec.http),
+        timeouts(call.http),
         {name: param.keep for name, param in sent if isinstance(param, Param) and param.keep},
+        options_of(call.http),
     )
-    return _with_body(request, spec, variables)
 
 
 def timeouts(http: HttpSpec) -> Timeouts:
@@ -74,20 +127,16 @@ def timeouts(http: HttpSpec) -> Timeouts:
     return Timeouts(*(kind.total_seconds() for kind in kinds))
 
 
-def digest_of(request: Request) -> dict[str, Any]:
-    """Return what the ledger keeps of a request, without secrets."""
-    return {
-        "method": request.method,
-        "url": request.shown_url,
-        "headers": redact_headers(request.headers),
-    }
-
-
-def _with_body(request: Request, spec: SpecSnapshot, variables: Mapping[str, object]) -> Request:
-    asked = spec.request
+def _with_body(
+    request: Request,
+    call: CallSpec,
+    query: QuerySpec | None,
+    variables: Mapping[str, object],
+) -> Request:
+    asked = call.request
     form = [
         *_pairs(sorted(asked.form.items()), variables),
-        *_of_query(spec.query, InboundLocation.BODY),
+        *_of_query(query, InboundLocation.BODY),
     ]
     if asked.body is not None:
         body = orjson.dumps(_filled_tree(asked.body, variables))
@@ -101,11 +150,17 @@ def _with_body(request: Request, spec: SpecSnapshot, variables: Mapping[str, obj
     return request
 
 
-def _headers(spec: SpecSnapshot, variables: Mapping[str, object]) -> dict[str, str]:
-    templates = {**spec.http.headers, **spec.request.headers}
+def _headers(
+    call: CallSpec, query: QuerySpec | None, variables: Mapping[str, object]
+) -> dict[str, str]:
+    templates = {**call.http.headers, **call.request.headers}
     filled = {name: _text(text, variables) for name, text in templates.items()}
-    more = dict(_of_query(spec.query, InboundLocation.HEADER))
+    more = dict(_of_query(query, InboundLocation.HEADER))
     return {**{name: value for name, value in filled.items() if value is not None}, **more}
+
+
+def _present(params: Mapping[str, str | Param | None]) -> dict[str, str | Param]:
+    return {name: value for name, value in params.items() if value is not None}
 
 
 def _of_query(query: QuerySpec | None, location: InboundLocation) -> Iterator[tuple[str, str]]:
@@ -162,27 +217,6 @@ def _filled_tree(tree: Any, variables: Mapping[str, object]) -> Any:
         kept = [value for value in filled_items if value is not None]
         return kept if kept or not tree else None
     return tree
-
-
-def _variables(spec: SpecSnapshot, asking: Asking) -> Mapping[str, object]:
-    page, window = asking.page, asking.window
-    return {
-        "window": window_variables(spec.window, window, asking.lookback) if window else {},
-        "ids": list(asking.ids) or None,
-        "page": {
-            "size": spec.paging.page_size,
-            "offset": page.offset,
-            "number": page.number,
-            "token": page.token,
-        },
-        "params": dict(spec.params),
-        "identity": {"contact": asking.contact or None},
-        "query": spec.query.text if spec.query else None,
-        "asked": {name: ",".join(v) for name, v in spec.query.placed.items()} if spec.query else {},
-        "split": asking.split,
-        "partition": dict(asking.partition),
-        "now": asking.now,
-    }
 
 
 def _text(text: str, variables: Mapping[str, object]) -> str | None:

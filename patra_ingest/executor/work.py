@@ -2,37 +2,39 @@
 
 Each lane is a thread with its own lease. One more thread renews all leases, so that a slow request
 never costs a task. Ctrl-C or SIGTERM sets `stop`: every lane ends after its current batch and gives
-its task back.
+its task back. A source or a ledger in trouble gets fewer lanes for a while, see `backpressure`.
 """
 
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from random import Random
 from typing import Any
 from uuid import uuid4
+
+from sqlalchemy.exc import SQLAlchemyError
 
 from patra_ingest.clock import Clock
 from patra_ingest.cursor.advance import CursorManager
 from patra_ingest.errors import PersonMustAct
 from patra_ingest.executor.attempt import TaskEnd
+from patra_ingest.executor.backpressure import Thresholds
+from patra_ingest.executor.ease import Pace
 from patra_ingest.executor.execute import TaskExecutor
-from patra_ingest.ledger.batches import close_lost_batches
+from patra_ingest.executor.garbage import seldom_collected
 from patra_ingest.ledger.db import Db
-from patra_ingest.ledger.runs import close_lost_runs
-from patra_ingest.ledger.slices import follow_task
+from patra_ingest.ledger.leases import Limits, try_lease_one
 from patra_ingest.ledger.tasks import (
     EVERY_TASK,
     Lease,
+    Partition,
     TaskFilter,
     count_open,
-    lease_tasks,
-    requeue_expired,
     try_renew,
 )
-from patra_ingest.model.codes import SliceStatus
 
 _FIRST_IDLE_SECONDS = 0.1
 _LONGEST_IDLE_SECONDS = 2.0
@@ -52,10 +54,12 @@ class Order:
 
 @dataclass
 class Drained:
-    """What a worker did: tasks by how they ended, and the sums of their batches."""
+    """What a worker did: tasks by how they ended, the sums of their batches, changes of pace."""
 
     tasks: Counter[str] = field(default_factory=Counter)
     batches: Counter[str] = field(default_factory=Counter)
+    lowered: Counter[str] = field(default_factory=Counter)  # by what it was and why
+    raised: Counter[str] = field(default_factory=Counter)
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def add_batch(self, stats: dict[str, Any]) -> None:
@@ -70,19 +74,55 @@ class Drained:
         with self.lock:
             self.tasks[end.value] += 1
 
+    def add_change(self, what: str, trouble: str | None) -> None:
+        """Count one change of pace."""
+        with self.lock:
+            if trouble is None:
+                self.raised[what] += 1
+            else:
+                self.lowered[f"{what}: {trouble}"] += 1
+
     def add(self, other: "Drained") -> None:
         """Take the numbers of a later drain in."""
         self.tasks.update(other.tasks)
         self.batches.update(other.batches)
+        self.lowered.update(other.lowered)
+        self.raised.update(other.raised)
 
 
 OnBatch = Callable[[dict[str, Any]], None]
 
 
+@dataclass(frozen=True)
+class _Shift:
+    """What the lanes of one `work` share."""
+
+    order: Order
+    stop: threading.Event
+    drained: Drained
+    pace: Pace
+    on_batch: OnBatch
+
+    def watch(self, lease: Lease) -> OnBatch:
+        """Return what is told of every batch of a task."""
+
+        def count(stats: dict[str, Any]) -> None:
+            self.drained.add_batch(stats)
+            self.pace.see_batch(lease.partition, stats)
+            self.on_batch(stats)
+
+        return count
+
+    def count_end(self, lease: Lease, end: TaskEnd) -> None:
+        """Count how an attempt at a task ended."""
+        self.drained.add_task(end)
+        self.pace.see_end(lease.partition, end)
+
+
 class Worker:
     """One executor process (or Dagster run), known in the ledger by its name."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the live objects of a worker, and its settings
         self,
         db: Db,
         clock: Clock,
@@ -90,6 +130,8 @@ class Worker:
         cursors: CursorManager,
         name: str,
         lease_term: timedelta,
+        limits: Limits = Limits(),  # noqa: B008 - frozen
+        thresholds: Thresholds = Thresholds(),  # noqa: B008 - frozen
     ) -> None:
         self._db = db
         self._clock = clock
@@ -97,19 +139,25 @@ class Worker:
         self._cursors = cursors
         self._name = name
         self._term = lease_term
+        self._limits = limits
+        self._thresholds = thresholds
+        self._luck = Random()
         self._leases: dict[str, Lease] = {}
         self._guard = threading.Lock()
+        self._turn = threading.Lock()  # lanes lease one after the other
 
     def work(self, order: Order, stop: threading.Event, on_batch: OnBatch) -> Drained:
         """Run the lanes until the queue is empty (if asked) or `stop` is set; return the sums."""
         drained = Drained()
         errors: list[BaseException] = []
         ended = threading.Event()
+        pace = Pace(order.lanes, self._thresholds, drained.add_change)
+        shift = _Shift(order, stop, drained, pace, on_batch)
         self._cursors.catch_up()
 
         def lane(number: int) -> None:
             try:
-                self._lane(f"{self._name}/{number}", order, stop, drained, on_batch)
+                self._lane(number, shift)
             except BaseException as error:  # noqa: BLE001 - handed to the caller below
                 errors.append(error)
                 stop.set()
@@ -137,45 +185,41 @@ class Worker:
         self._cursors.catch_up()
         return drained
 
-    def _lane(
-        self,
-        owner: str,
-        order: Order,
-        stop: threading.Event,
-        drained: Drained,
-        on_batch: OnBatch,
-    ) -> None:
-        idle = _FIRST_IDLE_SECONDS
-
-        def count(stats: dict[str, Any]) -> None:
-            drained.add_batch(stats)
-            on_batch(stats)
-
+    def _lane(self, number: int, shift: "_Shift") -> None:
+        idle, stop = _FIRST_IDLE_SECONDS, shift.stop
         while not stop.is_set():
-            lease = self._try_lease(owner, order.wanted)
-            if lease is None:
-                if order.until_empty and self._is_empty(order.wanted):
-                    return
-                self._clock.wait(stop, idle)
-                idle = min(idle * 2, _LONGEST_IDLE_SECONDS)
+            lease = self._try_lease(number, shift)
+            if lease is not None:
+                idle = _FIRST_IDLE_SECONDS
+                with self._renewed(lease):
+                    shift.count_end(lease, self._executor.execute(lease, stop, shift.watch(lease)))
                 continue
-            idle = _FIRST_IDLE_SECONDS
-            with self._renewed(lease):
-                drained.add_task(self._executor.execute(lease, stop, count))
+            if shift.order.until_empty and self._is_empty(shift.order.wanted):
+                return
+            # Not all at the same moment: lanes that fell idle together would stay together.
+            self._clock.wait(stop, idle * self._luck.uniform(0.5, 1.0))
+            idle = min(idle * 2, _LONGEST_IDLE_SECONDS)
 
-    def _try_lease(self, owner: str, wanted: TaskFilter) -> Lease | None:
-        with self._db.write() as tx:
-            now = self._db.now(tx)
-            freed = requeue_expired(tx, now)
-            close_lost_runs(tx, [task for task, _ in freed], now)
-            close_lost_batches(tx, [task for task, _ in freed], now)
-            for _, slice_id in freed:
-                follow_task(tx, slice_id, SliceStatus.READY, now)
-            claim = f"{owner}#{uuid4().hex[:8]}"
-            leased = lease_tasks(tx, claim, 1, now, self._term, wanted)
-            for lease in leased:
-                follow_task(tx, lease.slice_id, SliceStatus.DISPATCHED, now)
-        return leased[0] if leased else None
+    def _try_lease(self, number: int, shift: "_Shift") -> Lease | None:
+        """Lease a task; None when none is due, or when this lane or its source must wait."""
+        owner = f"{self._name}/{number}#{uuid4().hex[:8]}"
+        with self._turn:
+            if number > shift.pace.lanes:
+                return None
+            limits = replace(self._limits, closed=shift.pace.closed(self._in_work()))
+            began = self._clock.monotonic()
+            with self._db.write() as tx:
+                now, wanted = self._db.now(tx), shift.order.wanted
+                lease = try_lease_one(tx, owner, now, self._term, wanted, limits)
+            shift.pace.see_ledger(self._clock.monotonic() - began)
+            if lease is not None:
+                with self._guard:
+                    self._leases[lease.owner] = lease
+            return lease
+
+    def _in_work(self) -> Counter[Partition]:
+        with self._guard:
+            return Counter(lease.partition for lease in self._leases.values())
 
     def _is_empty(self, wanted: TaskFilter) -> bool:
         with self._db.read() as tx:
@@ -183,8 +227,6 @@ class Worker:
 
     @contextmanager
     def _renewed(self, lease: Lease) -> Iterator[None]:
-        with self._guard:
-            self._leases[lease.owner] = lease
         try:
             yield
         finally:
@@ -197,12 +239,13 @@ class Worker:
                 leases = list(self._leases.values())
             for lease in leases:
                 # A lost lease, or a ledger out of reach, is noticed by the lane at its next write.
-                with suppress(PersonMustAct), self._db.write() as tx:
+                with suppress(PersonMustAct, SQLAlchemyError), self._db.write() as tx:
                     try_renew(tx, lease, self._db.now(tx), self._term)
 
 
 def _await(threads: Sequence[threading.Thread]) -> None:
-    for thread in threads:
-        # An endless join would not let two quick signals through.
-        while thread.is_alive():
-            thread.join(_JOIN_SECONDS)
+    with seldom_collected():
+        for thread in threads:
+            # An endless join would not let two quick signals through.
+            while thread.is_alive():
+                thread.join(_JOIN_SECONDS)

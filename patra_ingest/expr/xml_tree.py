@@ -5,15 +5,28 @@ because leaving it out would change a text in silence. libxml2's limits on depth
 entity expansion stay on.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import zip_longest
 from typing import Any
 
 from lxml import etree
 
+PARSING: Mapping[str, Any] = {
+    "resolve_entities": "internal",
+    "no_network": True,
+    "load_dtd": False,
+    "dtd_validation": False,
+    "huge_tree": False,
+    "remove_comments": True,
+    "remove_pis": True,
+}
+
 _XML = "http://www.w3.org/XML/1998/namespace"
+_BLANKS = " \t\r\n"
 
 
-class _Names:
+class Names:
     """What the tags of one document are called: looked up once per tag, then remembered."""
 
     __slots__ = ("_known", "_prefixes")
@@ -25,6 +38,7 @@ class _Names:
             self._prefixes.setdefault(uri, prefix)
 
     def of(self, tag: str) -> str:
+        """Return what a tag is called in paths."""
         name = self._known.get(tag)
         if name is None:
             uri, _, local = tag[1:].rpartition("}") if tag[0] == "{" else ("", "", tag)
@@ -38,7 +52,7 @@ class XmlNode:
 
     __slots__ = ("_by_name", "_children", "_element", "_names")
 
-    def __init__(self, element: Any, names: _Names) -> None:
+    def __init__(self, element: Any, names: Names) -> None:
         self._element = element
         self._names = names
         self._children: tuple[XmlNode, ...] | None = None
@@ -93,27 +107,48 @@ class XmlNode:
         """
         return _to_json(self._element, self._names.of)
 
+    def to_list(self) -> list[Any]:
+        """Write the node as JsonML: `[name, {attributes}, text or child, …]`, all in its order.
 
-class _Document(XmlNode):
+        Left out are an empty mapping of attributes and, where elements have no text beside them,
+        the line breaks that indent them. So this is the one form that two differing items never
+        share, and that mixed content survives.
+        """
+        return _to_list(self._element, self._names.of)
+
+
+class Document(XmlNode):
     """What holds the root element, so that a path begins with the root's name."""
 
     __slots__ = ()
 
-    def __init__(self, root: Any, names: _Names) -> None:
-        super().__init__(root, names)
-        self._children = (XmlNode(root, names),)
+    def __init__(self, root: XmlNode) -> None:
+        super().__init__(root._element, root._names)
+        self._children = (root,)
 
     @property
     def name(self) -> str:
+        """The document itself has no name."""
         return ""
 
     @property
     def attributes(self) -> dict[str, str]:
+        """The document itself has no attributes."""
         return {}
 
+    @property
+    def text(self) -> str:
+        """All the text of the root."""
+        return self.children[0].text
+
     def to_json(self) -> dict[str, Any]:
+        """Write the root under its name."""
         (root,) = self.children
         return {root.name: [root.to_json()]}
+
+    def to_list(self) -> list[Any]:
+        """Write the root."""
+        return self.children[0].to_list()
 
 
 def read_xml(body: bytes, namespaces: Mapping[str, str]) -> XmlNode:
@@ -121,20 +156,18 @@ def read_xml(body: bytes, namespaces: Mapping[str, str]) -> XmlNode:
 
     `namespaces` says which prefix stands for which URI; the body's own prefixes do not matter.
     """
-    parser = etree.XMLParser(
-        resolve_entities="internal",  # type: ignore[arg-type]  # lxml-stubs know only a bool
-        no_network=True,
-        load_dtd=False,
-        dtd_validation=False,
-        huge_tree=False,
-        remove_comments=True,
-        remove_pis=True,
-    )
+    with not_xml():
+        root = etree.fromstring(body, etree.XMLParser(**PARSING))
+    return Document(XmlNode(root, Names(namespaces)))
+
+
+@contextmanager
+def not_xml() -> Iterator[None]:
+    """Turn what lxml raises into a ValueError that says what is wrong with the body."""
     try:
-        root = etree.fromstring(body, parser)
+        yield
     except (etree.XMLSyntaxError, ValueError, LookupError) as error:
         raise ValueError(f"the body is not XML: {error}") from error
-    return _Document(root, _Names(namespaces))
 
 
 def _to_json(element: Any, name_of: Callable[[str], str]) -> dict[str, Any]:
@@ -149,3 +182,22 @@ def _to_json(element: Any, name_of: Callable[[str], str]) -> dict[str, Any]:
     if is_mixed:
         written["#text"] = "".join(element.itertext()) if children else text
     return written
+
+
+def _to_list(element: Any, name_of: Callable[[str], str]) -> list[Any]:
+    written: list[Any] = [name_of(element.tag)]
+    if element.attrib:
+        written.append({name_of(name): text for name, text in element.items()})
+    children = list(element)
+    texts = [element.text, *(child.tail for child in children)]
+    is_mixed = any(text and text.strip(_BLANKS) for text in texts)
+    for text, child in zip_longest(texts, children):
+        if text and (is_mixed or not _is_indent(text)):
+            written.append(text)
+        if child is not None:
+            written.append(_to_list(child, name_of))
+    return written
+
+
+def _is_indent(text: str) -> bool:
+    return "\n" in text and not text.strip(_BLANKS)

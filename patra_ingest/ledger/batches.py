@@ -7,7 +7,13 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, text
 
-from patra_ingest.ledger.db import insert_missing, instant_text, json_text, read_json
+from patra_ingest.ledger.db import (
+    insert_missing,
+    instant_text,
+    json_text,
+    read_instant,
+    read_json,
+)
 from patra_ingest.ledger.plans import Plan
 from patra_ingest.ledger.tasks import Lease
 from patra_ingest.model import keys
@@ -48,6 +54,18 @@ class DoneBatch:
     page_no: int
     after_position: str | None
     stats: dict[str, Any]
+    committed_at: datetime
+
+
+_COMMITTED = text("""
+    SELECT stats FROM ing_task_run_batch WHERE id = :id AND status_code = 'SUCCEEDED'
+""")
+
+
+def find_committed(tx: Connection, batch: BatchId) -> dict[str, Any] | None:
+    """Return the stats of a batch that has succeeded already; None while it has not."""
+    row = tx.execute(_COMMITTED, {"id": batch}).one_or_none()
+    return None if row is None else read_json(row.stats)
 
 
 def start_batch(
@@ -137,11 +155,11 @@ def close_lost_batches(tx: Connection, tasks: Sequence[TaskId], now: datetime) -
 
 
 _DONE = text("""
-    SELECT b.id, b.page_no, b.after_token, b.stats
+    SELECT b.id, b.page_no, b.after_token, b.stats, b.committed_at
       FROM ing_task_run_batch b JOIN ing_task_run r ON r.id = b.run_id
      WHERE b.task_id = :task AND b.status_code = 'SUCCEEDED' AND b.expr_hash = :expr_hash
        AND r.attempt_no > (SELECT COALESCE(MAX(x.attempt_no), 0) FROM ing_task_run x
-                            WHERE x.task_id = :task AND x.status_code = 'FAILED'
+                            WHERE x.task_id = :task AND x.status_code <> 'SUCCEEDED'
                               AND x.certificate IS NOT NULL)
      ORDER BY r.attempt_no, b.batch_no
 """)
@@ -155,6 +173,12 @@ def list_done(tx: Connection, task: TaskId, expr_hash: str) -> list[DoneBatch]:
     """
     found = tx.execute(_DONE, {"task": task, "expr_hash": expr_hash})
     return [
-        DoneBatch(BatchId(row.id), row.page_no, row.after_token, read_json(row.stats))
+        DoneBatch(
+            BatchId(row.id),
+            row.page_no,
+            row.after_token,
+            read_json(row.stats),
+            read_instant(row.committed_at),
+        )
         for row in found
     ]

@@ -1,6 +1,6 @@
 """The `ing_quarantine` table: items that could not be mapped, with what is needed to see why."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection
@@ -14,17 +14,16 @@ from patra_ingest.model.records import BadItem
 
 
 def quarantine_ids(
-    tx: Connection, namespace: Namespace, lineage: Lineage, ids: Sequence[str]
+    tx: Connection, namespace: Namespace, lineage: Lineage, reasons: Mapping[str, str]
 ) -> None:
-    """Keep the ids of a batch that the source cannot resolve and we have no record of."""
-    reason = "the source has no record of it, and neither have we"
+    """Keep the ids of a batch that the source cannot resolve, each with its reason."""
     rows = [
         {
             **_row(namespace, lineage, QuarantineKind.BAD_ID, {"id": one}),
-            "provider_id": one,
-            "reason": reason,
+            "provider_id": one[:512],
+            "reason": reason[:512],
         }
-        for one in ids
+        for one, reason in reasons.items()
     ]
     insert_missing(tx, "ing_quarantine", rows)
 
@@ -40,6 +39,7 @@ def quarantine_items(
             "item_no": item.item_no,
             "path": item.path[:512],
             "reason": item.reason[:512],
+            "value_text": item.value and item.value[:256],
             "fragment": item.fragment,
         }
         for item in items

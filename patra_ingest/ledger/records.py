@@ -1,32 +1,65 @@
 """The `ing_record` table: one row per (provenance, endpoint, provider id). The newer version wins.
 
 No function here commits; two workers that insert the same new record at once make one of them
-fail with an IntegrityError, and that one repeats its transaction.
+fail with an IntegrityError, and that one repeats its transaction. Statements go to the driver as
+they are: a batch is a hundred rows of many columns, and SQLAlchemy would handle every value twice.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from functools import lru_cache
+from typing import Any, Literal
 
-from sqlalchemy import Connection, bindparam, text
+from sqlalchemy import Connection, text
 
 from patra_ingest.ledger.db import find_instant, instant_text
+from patra_ingest.ledger.outbox import Change
+from patra_ingest.model.lineage import Lineage
 from patra_ingest.model.records import ChangeCounts, ChangeRule, Known, NewRecord, change_of
+from patra_ingest.model.window import Window
 
 _KNOWN = """
     SELECT provider_id, source_updated_at, content_hash, is_deleted, spec_fingerprint
       FROM ing_record
-     WHERE provenance_code = :provenance AND endpoint_name = :endpoint AND provider_id IN :ids
+     WHERE provenance_code = {0} AND endpoint_name = {0} AND provider_id IN ({1})
 """
-
-_CHECKED = text("""
-    UPDATE ing_record SET last_checked_at = :now
-     WHERE provenance_code = :provenance AND endpoint_name = :endpoint AND provider_id IN :ids
-""").bindparams(bindparam("ids", expanding=True))
+_CHECKED = """
+    UPDATE ing_record SET last_checked_at = {0}
+     WHERE provenance_code = {0} AND endpoint_name = {0} AND provider_id IN ({1})
+"""
+_GONE = """
+    UPDATE ing_record SET {2} is_deleted = 1, last_checked_at = {0}, updated_at = {0},
+           version = version + 1
+     WHERE provenance_code = {0} AND endpoint_name = {0} AND provider_id IN ({1})
+"""
+_IDS_AT_ONCE = 1000  # SQLite takes 32,766 values in a statement
 
 _KEY = ("provenance_code", "endpoint_name", "provider_id")
 _KEPT = (*_KEY, "first_seen_at")
+# What a tombstone does not say stays as it was.
+_STAYING = ("source_updated_at", "fields", "payload")
+_OF_RECORD = ("provider_id", "source_updated_at", "content_hash", "is_deleted", "fields", "payload")
+_OF_TIME = ("first_seen_at", "last_checked_at", "updated_at")
+
+Scope = tuple[str, str]  # provenance, endpoint
+
+
+@dataclass(frozen=True)
+class Upserted:
+    """What became of the records of a batch."""
+
+    counts: ChangeCounts
+    changes: list[Change]  # one per record that was inserted, updated or deleted: its last version
+    late: int  # of those that were accepted: last changed before the window they came with
+
+
+@dataclass(frozen=True)
+class Gone:
+    """What became of ids that the source does not have any more."""
+
+    changes: list[Change]  # those that we had
+    unknown: list[str]  # those that we have no record of
 
 
 def upsert_newer(  # noqa: PLR0913 - the batch's records, their rule, their owner and their time
@@ -37,112 +70,168 @@ def upsert_newer(  # noqa: PLR0913 - the batch's records, their rule, their owne
     rule: ChangeRule,
     stamp: Mapping[str, Any],
     now: datetime,
-) -> ChangeCounts:
-    """Store what is new or newer; `stamp` holds the lineage and hashes every changed row gets."""
-    scope = {"provenance": provenance, "endpoint": endpoint}
-    ids = sorted({record.provider_id for record in records})
-    known = _list_known(tx, scope, ids)
-    before = set(known)
-    counts = dict.fromkeys((field.name for field in fields(ChangeCounts)), 0)
-    changed: dict[str, NewRecord] = {}
-    made_by = stamp["spec_fingerprint"]
+    window: Window | None = None,
+) -> Upserted:
+    """Store what is new or newer; `stamp` holds the lineage and hashes every changed row gets.
+
+    A record whose update time lies before the start of `window` is late: an earlier window had to
+    bring it.
+    """
+    scope = (provenance, endpoint)
+    known = _list_known(tx, scope, sorted({record.provider_id for record in records}))
+    decided = _Decided(known, rule, stamp["spec_fingerprint"])
     for record in records:
-        change = change_of(known.get(record.provider_id), record, rule)
-        counts[change] += 1
-        if change not in ("unchanged", "stale") or _is_remapped(change, known, record, made_by):
-            changed[record.provider_id] = record
-            known[record.provider_id] = Known(
-                record.source_updated_at, record.content_hash, record.is_deleted, made_by
-            )
-    owner = {"provenance_code": provenance, "endpoint_name": endpoint, **stamp}
-    rows = [_row(changed[key], owner, now) for key in sorted(changed)]
-    _insert(tx, [row for row in rows if row["provider_id"] not in before])
-    _replace(tx, [row for row in rows if row["provider_id"] in before])
-    seen_again = sorted(before - changed.keys())
-    if seen_again:
-        tx.execute(_CHECKED, {**scope, "ids": seen_again, "now": instant_text(now)})
-    return ChangeCounts(**counts)
+        decided.take(record, window)
+    _write(tx, scope, decided, stamp, instant_text(now))
+    changes = [_change(scope, decided.latest[one], known.get(one)) for one in decided.changed]
+    return Upserted(ChangeCounts(**decided.counts), changes, decided.late)
 
 
-def _is_remapped(change: str, known: Mapping[str, Known], record: NewRecord, made_by: str) -> bool:
-    """Return whether the same version was mapped by another spec: its fields are written anew."""
-    return change == "unchanged" and known[record.provider_id].made_by != made_by
+class _Decided:
+    """What becomes of the records of a batch, decided one after the other."""
+
+    def __init__(self, before: Mapping[str, Known], rule: ChangeRule, made_by: str) -> None:
+        self.before = before
+        self.counts = {"inserted": 0, "updated": 0, "unchanged": 0, "stale": 0, "deleted": 0}
+        self.latest: dict[str, NewRecord] = {}  # what is written, by provider id
+        self.changed: dict[str, None] = {}  # … and is news, in the order of the page
+        self.late = 0
+        self._known = dict(before)
+        self._rule = rule
+        self._made_by = made_by
+
+    def take(self, record: NewRecord, window: Window | None) -> None:
+        """Count what a record does to the version we have, or to an earlier one of this batch."""
+        one = record.provider_id
+        known = self._known.get(one)
+        change = change_of(known, record, self._rule)
+        self.counts[change] += 1
+        if change == "stale":
+            return
+        if change == "unchanged":
+            if known is None or known.made_by == self._made_by:
+                return
+            # The same version was mapped by another spec: its fields are written anew.
+        else:
+            self.changed[one] = None
+            at = record.source_updated_at
+            self.late += window is not None and at is not None and at < window.start
+        self.latest[one] = record
+        self._known[one] = _known_after(record, known, self._made_by)
 
 
-def _list_known(tx: Connection, scope: Mapping[str, str], ids: list[str]) -> dict[str, Known]:
-    if not ids:
-        return {}
-    query = _KNOWN + (" FOR UPDATE" if tx.dialect.name == "mysql" else "")
-    statement = text(query).bindparams(bindparam("ids", expanding=True))
-    return {
-        row.provider_id: Known(
-            find_instant(row.source_updated_at),
-            row.content_hash,
-            bool(row.is_deleted),
-            row.spec_fingerprint,
-        )
-        for row in tx.execute(statement, {**scope, "ids": ids})
-    }
+def _known_after(record: NewRecord, known: Known | None, made_by: str) -> Known:
+    at = record.source_updated_at or (known.source_updated_at if known else None)
+    return Known(at, record.content_hash, record.is_deleted, made_by)
 
 
-def _row(record: NewRecord, owner: Mapping[str, Any], now: datetime) -> dict[str, Any]:
-    at = instant_text(now)
-    updated = record.source_updated_at
-    return {
-        **owner,
-        "provider_id": record.provider_id,
-        "source_updated_at": updated and instant_text(updated),
-        "content_hash": record.content_hash,
-        "is_deleted": int(record.is_deleted),
-        "fields": record.fields_json,
-        "payload": record.payload,
-        "first_seen_at": at,
-        "last_checked_at": at,
-        "updated_at": at,
-    }
+def _change(scope: Scope, record: NewRecord, known: Known | None) -> Change:
+    at = record.source_updated_at or (known.source_updated_at if known else None)
+    kind: Literal["UPSERT", "DELETE"] = "DELETE" if record.is_deleted else "UPSERT"
+    return Change(*scope, record.provider_id, kind, at, record.content_hash)
 
 
-def _insert(tx: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-    if rows:
-        tx.execute(text(_insert_sql(rows[0])), [dict(row) for row in rows])
+def _write(
+    tx: Connection, scope: Scope, decided: _Decided, stamp: Mapping[str, Any], at: str
+) -> None:
+    """Write what was decided, in the order of the ids: lanes that meet then wait, not deadlock."""
+    before, latest, dialect = decided.before, decided.latest, tx.dialect.name
+    names = (*_KEY[:2], *stamp, *_OF_RECORD, *_OF_TIME)
+    owner, times = (*scope, *stamp.values()), (at, at, at)
+    rows = {one: (*owner, *_values(latest[one], dialect), *times) for one in sorted(latest)}
+    if new := [row for one, row in rows.items() if one not in before]:
+        tx.exec_driver_sql(_insert_sql(dialect, names), new)
+    if old := [row for one, row in rows.items() if one in before]:
+        # One multi-row statement instead of a round trip per row; the rows are there and locked.
+        tx.exec_driver_sql(_replace_sql(dialect, names), old)
+    for ids in _few(sorted(before.keys() - latest.keys())):
+        tx.exec_driver_sql(_sql(tx, _CHECKED, len(ids)), (at, *scope, *ids))
 
 
-def _replace(tx: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-    # One multi-row statement instead of a round trip per row; the rows are there and locked.
-    if not rows:
-        return
-    names = [name for name in rows[0] if name not in _KEPT]
-    if tx.dialect.name == "mysql":
-        values = ", ".join(f"{name} = VALUES({name})" for name in names)
-        tail = f" ON DUPLICATE KEY UPDATE {values}, version = version + 1"
-    else:
-        values = ", ".join(f"{name} = excluded.{name}" for name in names)
-        tail = f" ON CONFLICT ({', '.join(_KEY)}) DO UPDATE SET {values}, version = version + 1"
-    tx.execute(text(_insert_sql(rows[0]) + tail), [dict(row) for row in rows])
+def _values(record: NewRecord, dialect: str) -> tuple[Any, ...]:
+    updated, payload = record.source_updated_at, record.payload or None
+    return (
+        record.provider_id,
+        None if updated is None else instant_text(updated),
+        record.content_hash,
+        int(record.is_deleted),
+        record.fields_json or None,
+        # PyMySQL writes bytes as a hex literal; text it escapes letter by letter, far slower.
+        payload.encode() if payload and dialect == "mysql" else payload,
+    )
 
 
-def _insert_sql(row: Mapping[str, Any]) -> str:
-    names = ", ".join(row)
-    return f"INSERT INTO ing_record ({names}) VALUES ({', '.join(f':{name}' for name in row)})"
+def _list_known(tx: Connection, scope: Scope, ids: Sequence[str]) -> dict[str, Known]:
+    known = {}
+    for some in _few(ids):
+        for row in tx.exec_driver_sql(_sql(tx, _KNOWN, len(some)), (*scope, *some)):
+            provider_id, updated, content, is_deleted, made_by = row
+            known[provider_id] = Known(find_instant(updated), content, bool(is_deleted), made_by)
+    return known
 
 
-_GONE = text("""
-    UPDATE ing_record SET is_deleted = 1, last_checked_at = :now, version = version + 1
-     WHERE provenance_code = :provenance AND endpoint_name = :endpoint AND provider_id IN :ids
-""").bindparams(bindparam("ids", expanding=True))
+def _few(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (ids[at : at + _IDS_AT_ONCE] for at in range(0, len(ids), _IDS_AT_ONCE))
+
+
+def _sql(tx: Connection, said: str, count: int) -> str:
+    lock = " FOR UPDATE" if said is _KNOWN and tx.dialect.name == "mysql" else ""
+    return _asked(said + lock, _mark(tx.dialect.name), count)
+
+
+@lru_cache(maxsize=1024)
+def _asked(said: str, mark: str, count: int) -> str:
+    return said.format(mark, ", ".join([mark] * count))
+
+
+def _mark(dialect: str) -> str:
+    return "%s" if dialect == "mysql" else "?"
+
+
+@lru_cache(maxsize=64)
+def _insert_sql(dialect: str, names: tuple[str, ...]) -> str:
+    marks = ", ".join([_mark(dialect)] * len(names))
+    return f"INSERT INTO ing_record ({', '.join(names)}) VALUES ({marks})"
+
+
+@lru_cache(maxsize=64)
+def _replace_sql(dialect: str, names: tuple[str, ...]) -> str:
+    new = "VALUES({0})" if dialect == "mysql" else "excluded.{0}"
+    there = "DUPLICATE KEY UPDATE" if dialect == "mysql" else f"CONFLICT ({', '.join(_KEY)}) DO"
+    start = "" if dialect == "mysql" else " UPDATE SET"
+    values = [_assigned(name, new.format(name)) for name in names if name not in _KEPT]
+    tail = f" ON {there}{start} {', '.join(values)}, version = ing_record.version + 1"
+    return _insert_sql(dialect, names) + tail
+
+
+def _assigned(name: str, new: str) -> str:
+    return f"{name} = COALESCE({new}, ing_record.{name})" if name in _STAYING else f"{name} = {new}"
 
 
 def mark_gone(
-    tx: Connection, provenance: str, endpoint: str, ids: Sequence[str], now: datetime
-) -> list[str]:
-    """Mark records that the source does not have any more; return the ids we have no record of."""
-    if not ids:
-        return []
-    scope = {"provenance": provenance, "endpoint": endpoint}
-    known = _list_known(tx, scope, sorted(ids))
-    if known:
-        tx.execute(_GONE, {**scope, "ids": sorted(known), "now": instant_text(now)})
-    return [one for one in ids if one not in known]
+    tx: Connection,
+    provenance: str,
+    endpoint: str,
+    ids: Sequence[str],
+    now: datetime,
+    lineage: Lineage | None = None,
+) -> Gone:
+    """Mark records that the source does not have any more; what they said is kept."""
+    scope, at = (provenance, endpoint), instant_text(now)
+    known = _list_known(tx, scope, sorted(set(ids)))
+    fresh = [one for one in sorted(known) if not known[one].is_deleted]
+    columns = lineage.columns() if lineage else {}
+    said = _GONE.replace("{2}", "".join(f"{name} = {{0}}, " for name in columns))
+    for some in _few(fresh):
+        values = (*columns.values(), at, at, *scope, *some)
+        tx.exec_driver_sql(_sql(tx, said, len(some)), values)
+    for some in _few(sorted(known.keys() - set(fresh))):
+        tx.exec_driver_sql(_sql(tx, _CHECKED, len(some)), (at, *scope, *some))
+    changes = [
+        Change(*scope, one, "DELETE", known[one].source_updated_at, known[one].content_hash)
+        for one in fresh
+    ]
+    return Gone(changes, [one for one in ids if one not in known])
 
 
 _NEWEST = text("""

@@ -97,6 +97,20 @@ def finish_run(tx: Connection, run: RunId, end: RunEnd, now: datetime) -> None:
     )
 
 
+_VOID = text("""
+    UPDATE ing_task_run SET certificate = :certificate, updated_at = :now
+     WHERE task_id = :task AND status_code NOT IN ('SUCCEEDED', 'RUNNING') AND certificate IS NULL
+""")
+
+
+def void_walk(tx: Connection, task: TaskId, why: str, now: datetime) -> None:
+    """Give up what earlier runs of a task have walked: the next one begins at the first page."""
+    certificate = {"verdict": "INCOMPLETE", "stop_rule": why}
+    tx.execute(
+        _VOID, {"task": task, "certificate": json_text(certificate), "now": instant_text(now)}
+    )
+
+
 _CLOSE = text("""
     UPDATE ing_task_run
        SET status_code = 'FAILED', error = 'LEASE_LOST: the worker fell silent; another goes on',

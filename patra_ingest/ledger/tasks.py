@@ -1,21 +1,33 @@
 """The `ing_task` table: the queue between the planner and the executor.
 
 `lease_owner` is new with every claim, so it is also the fencing token: whoever is not the owner any
-more writes nothing. No function here commits: the caller owns the transaction.
+more writes nothing. How leases are given is in `leases`. No function here commits: the caller owns
+the transaction.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, bindparam, text
+from sqlalchemy import Connection, text
 
 from patra_ingest.errors import LeaseLost
 from patra_ingest.ledger.db import insert_missing, instant_text, json_text
 from patra_ingest.model.codes import Operation, TaskStatus
 from patra_ingest.model.lifecycle import ensure_transition
 from patra_ingest.model.lineage import PlanId, ScheduleInstanceId, SliceId, TaskId
+
+
+class Partition(NamedTuple):
+    """The tasks that take turns as one: those of one endpoint and operation."""
+
+    provenance: str
+    endpoint: str
+    operation: str
+
+    def __str__(self) -> str:
+        return f"{self.provenance}/{self.endpoint} {self.operation}"
 
 
 @dataclass(frozen=True)
@@ -28,6 +40,7 @@ class Lease:
     schedule_instance_id: ScheduleInstanceId
     owner: str
     until: datetime
+    partition: Partition
 
 
 @dataclass(frozen=True)
@@ -40,6 +53,11 @@ class TaskFilter:
     provenance: str | None = None
     endpoint: str | None = None
     operation: Operation | None = None
+
+    def has(self, partition: Partition) -> bool:
+        """Return whether tasks of a partition can be among those wanted."""
+        asked = (self.provenance, self.endpoint, self.operation and self.operation.value)
+        return all(one in (None, has) for one, has in zip(asked, partition, strict=True))
 
     def sql(self) -> tuple[str, dict[str, Any]]:
         """Return the extra conditions and their values."""
@@ -65,91 +83,12 @@ def ensure_tasks(tx: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
     insert_missing(tx, "ing_task", stored)
 
 
-_NOT_HELD = """
+# Of a task `t`.
+NOT_HELD = """
     NOT EXISTS (SELECT 1 FROM ing_hold h
                  WHERE h.provenance_code = t.provenance_code AND h.resumed_at IS NULL
                    AND (h.endpoint_name IS NULL OR h.endpoint_name = t.endpoint_name))
 """
-
-_DUE = """
-    SELECT t.id, t.slice_id, t.plan_id, t.schedule_instance_id FROM ing_task t
-     WHERE t.status_code = 'QUEUED' AND (t.scheduled_at IS NULL OR t.scheduled_at <= :now)
-       AND {not_held} {conditions}
-     ORDER BY t.priority, t.scheduled_at, t.id
-     LIMIT :limit
-"""
-
-_TAKE = text("""
-    UPDATE ing_task
-       SET status_code = 'DISPATCHED', lease_owner = :owner, leased_until = :until,
-           lease_count = lease_count + 1, last_heartbeat_at = :now, updated_at = :now
-     WHERE id IN :ids AND status_code = 'QUEUED'
-""").bindparams(bindparam("ids", expanding=True))
-
-
-def lease_tasks(
-    tx: Connection,
-    owner: str,
-    limit: int,
-    now: datetime,
-    term: timedelta,
-    wanted: TaskFilter = EVERY_TASK,
-) -> list[Lease]:
-    """Lease up to `limit` due tasks that nobody holds, most urgent first."""
-    conditions, values = wanted.sql()
-    query = _DUE.format(not_held=_NOT_HELD, conditions=conditions)
-    if tx.dialect.name == "mysql":
-        query += " FOR UPDATE OF t SKIP LOCKED"
-    found = tx.execute(text(query), {"now": instant_text(now), "limit": limit, **values}).all()
-    if not found:
-        return []
-    until = now + term
-    ensure_transition(TaskStatus.QUEUED, TaskStatus.DISPATCHED)
-    tx.execute(
-        _TAKE,
-        {
-            "ids": [row.id for row in found],
-            "owner": owner,
-            "until": instant_text(until),
-            "now": instant_text(now),
-        },
-    )
-    return [
-        Lease(
-            TaskId(row.id),
-            SliceId(row.slice_id),
-            PlanId(row.plan_id),
-            ScheduleInstanceId(row.schedule_instance_id),
-            owner,
-            until,
-        )
-        for row in found
-    ]
-
-
-_EXPIRED = """
-    SELECT id, slice_id FROM ing_task
-     WHERE status_code IN ('DISPATCHED', 'EXECUTING') AND leased_until < :now
-"""
-
-_REQUEUE = text("""
-    UPDATE ing_task
-       SET status_code = 'QUEUED', lease_owner = NULL, leased_until = NULL,
-           last_error_code = 'LEASE_LOST', updated_at = :now
-     WHERE id IN :ids AND status_code IN ('DISPATCHED', 'EXECUTING') AND leased_until < :now
-""").bindparams(bindparam("ids", expanding=True))
-
-
-def requeue_expired(tx: Connection, now: datetime) -> list[tuple[TaskId, SliceId]]:
-    """Return the tasks of silent workers to the queue; lease expiry alone frees a task."""
-    query = _EXPIRED + (" FOR UPDATE SKIP LOCKED" if tx.dialect.name == "mysql" else "")
-    found = tx.execute(text(query), {"now": instant_text(now)}).all()
-    for status in (TaskStatus.DISPATCHED, TaskStatus.EXECUTING):
-        ensure_transition(status, TaskStatus.QUEUED)
-    if found:
-        tx.execute(_REQUEUE, {"ids": [row.id for row in found], "now": instant_text(now)})
-    return [(TaskId(row.id), SliceId(row.slice_id)) for row in found]
-
 
 _HOLD_ON = text("""
     UPDATE ing_task SET last_heartbeat_at = :now
@@ -277,7 +216,7 @@ def count_open(tx: Connection, due_before: datetime, wanted: TaskFilter = EVERY_
     query = f"""
         SELECT COUNT(*) FROM ing_task t
          WHERE (t.status_code IN ('DISPATCHED', 'EXECUTING')
-                OR (t.status_code = 'QUEUED' AND {_NOT_HELD}
+                OR (t.status_code = 'QUEUED' AND {NOT_HELD}
                     AND (t.scheduled_at IS NULL OR t.scheduled_at < :due_before)))
          {conditions}
     """
@@ -291,7 +230,7 @@ def count_startable(tx: Connection, now: datetime, wanted: TaskFilter = EVERY_TA
     conditions, values = wanted.sql()
     query = f"""
         SELECT COUNT(*) FROM ing_task t
-         WHERE ((t.status_code = 'QUEUED' AND {_NOT_HELD}
+         WHERE ((t.status_code = 'QUEUED' AND {NOT_HELD}
                  AND (t.scheduled_at IS NULL OR t.scheduled_at <= :now))
                 OR (t.status_code IN ('DISPATCHED', 'EXECUTING') AND t.leased_until < :now))
          {conditions}

@@ -262,3 +262,31 @@ def body_hash(body: bytes) -> str:
 def item_key(provider_id: str) -> bytes:
     """Return eight bytes that stand for a provider id in large sets of ids."""
     return sha256(provider_id.encode()).digest()[:8]
+
+
+def outbox_key(  # noqa: PLR0913 - the record, and what makes this version of it itself
+    provenance: str,
+    endpoint: str,
+    provider_id: str,
+    kind: str,
+    source_updated_at: str | None,
+    content_hash: str,
+    revision: int,
+) -> str:
+    """Return what makes a message itself: one version of one record; times are canonical text.
+
+    `revision` counts our own writes of the record: a source that returns to an earlier version
+    says something new. Runs once per record, hence orjson; the text is the canonical one.
+    """
+    said: dict[str, str | int] = {
+        "change": kind,
+        "contentHash": content_hash,
+        "endpoint": endpoint,
+        "id": provider_id,
+        "kind": "outbox",
+        "provenance": provenance,
+        "revision": revision,
+    }
+    if source_updated_at is not None:
+        said["sourceUpdatedAt"] = source_updated_at
+    return sha256(orjson.dumps(said)).hexdigest()

@@ -13,9 +13,13 @@ class ChangeRule(StrEnum):
     HASH = "HASH"  # the content hash alone: the source has no update time
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class NewRecord:
-    """One mapped item, ready to be stored."""
+    """One mapped item, or one deletion, ready to be stored.
+
+    A tombstone says no more than an id: its fields and its payload are empty, and storing it keeps
+    those of the version we have.
+    """
 
     provider_id: str
     source_updated_at: datetime | None
@@ -23,6 +27,11 @@ class NewRecord:
     is_deleted: bool
     fields_json: str
     payload: str
+
+    @property
+    def is_tombstone(self) -> bool:
+        """Whether this is a deletion that came as an id alone."""
+        return not self.payload
 
 
 @dataclass(frozen=True)
@@ -34,9 +43,10 @@ class BadItem:
     path: str
     reason: str
     fragment: str
+    value: str | None = None  # what was found at the path, redacted
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Known:
     """What decides whether a new version replaces the one we have."""
 
@@ -65,6 +75,8 @@ def change_of(known: Known | None, new: NewRecord, rule: ChangeRule) -> str:
     """Name what `new` does to `known`: inserted, updated, unchanged, stale or deleted."""
     if known is None:
         return "deleted" if new.is_deleted else "inserted"
+    if new.is_tombstone:
+        return "unchanged" if known.is_deleted else "deleted"
     old_time, new_time = known.source_updated_at, new.source_updated_at
     if rule != ChangeRule.HASH and old_time and new_time and old_time != new_time:
         if new_time < old_time:

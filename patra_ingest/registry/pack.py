@@ -95,6 +95,9 @@ class FieldWords(Word):
 
     path: ValueText
     required: bool = False
+    one_of: tuple[str | int, ...] | None = Field(
+        None, description="The only values it may have; another one puts the item in quarantine."
+    )
 
 
 def _told_apart(fields: tuple[FieldSpec, ...]) -> tuple[FieldSpec, ...]:

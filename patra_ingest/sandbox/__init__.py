@@ -1,1 +1,1 @@
-"""A real local HTTP server that behaves like Crossref and tells the truth about itself."""
+"""A real local HTTP server that behaves as real sources do and tells the truth about itself."""

@@ -9,7 +9,8 @@ from dataclasses import fields
 from datetime import UTC, datetime
 
 from patra_ingest.errors import PersonMustAct
-from patra_ingest.sandbox.behaviour import Behaviour
+from patra_ingest.sandbox.behaviour import Behaviour, option_of
+from patra_ingest.sandbox.habits.table import Habits, read_habits
 from patra_ingest.sandbox.serve import serve
 from patra_ingest.sandbox.world import World
 
@@ -42,12 +43,21 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=1, help="another seed, other works")
     parser.add_argument("--until-stdin-closes", action="store_true", help="end with the parent")
     for field in fields(Behaviour):
-        option = "--" + field.name.replace("_", "-")
+        option = option_of(field.name)
         if field.type is bool:
             parser.add_argument(option, action="store_true")
+        elif field.name == "habits":
+            parser.add_argument(option, dest="habits", type=_habits, default=frozenset())
         else:
             parser.add_argument(option, type=type(field.default), default=field.default)
     return parser
+
+
+def _habits(written: str) -> Habits:
+    try:
+        return read_habits(written.split(","))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _announce(url: str) -> None:

@@ -17,38 +17,46 @@ _HTML = "<html><body><h1>{}</h1>\n{}\n</body></html>\n"
 
 @dataclass(frozen=True)
 class Answer:
-    """One response: status, kind of body, body, and what is said in headers besides."""
+    """One response: status, kind of body, body, headers besides, and the name of its page."""
 
     status: int
     content_type: str
     body: bytes
     headers: tuple[tuple[bytes, bytes], ...] = ()
+    page: str = ""
 
 
-def answer_page(bodies: Bodies, query: Query) -> Answer:
+def answer_page(bodies: Bodies, query: Query, token: str | None = None) -> Answer:
     """Return a page of works; with a cursor there is always a next one, even after the last."""
     items = bodies.write(query.page)
     if query.select:
         items = [_select(b"".join(items), query.select)]
     opening = (
         b'{"status":"ok","message-type":"work-list","message-version":"1.0.0","message":{'
-        b'"facets":{},%s"total-results":%d,"items":' % (_next_cursor(query), len(query.works))
+        b'"facets":{},%s"total-results":%d,"items":'
+        % (_next_cursor(query, token), len(query.works))
     )
     start = 0 if query.cursor else query.position
     closing = b',"items-per-page":%d,"query":{"start-index":%d,"search-terms":null}}}' % (
         query.rows,
         start,
     )
-    return Answer(200, "application/json", b"".join((opening, *items, closing)))
+    body = b"".join((opening, *items, closing))
+    return Answer(200, "application/json", body, page=query.page_key)
 
 
-def _next_cursor(query: Query) -> bytes:
+def _next_cursor(query: Query, token: str | None) -> bytes:
+    cursor = token or next_cursor(query)
+    return b"" if cursor is None else b'"next-cursor":%s,' % to_json(cursor)
+
+
+def next_cursor(query: Query) -> str | None:
+    """Return the cursor that a page hands out; none to those who page by offset."""
     if query.cursor is None:
-        return b""
+        return None
     # Without rows there is no step: Crossref then repeats the cursor it was sent.
     reached = query.position + len(query.page)
-    token = write_token(reached, query.scope) if query.rows else query.cursor
-    return b'"next-cursor":%s,' % to_json(token)
+    return write_token(reached, query.scope) if query.rows else query.cursor
 
 
 def _select(items: bytes, names: tuple[str, ...]) -> bytes:

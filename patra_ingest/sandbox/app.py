@@ -1,4 +1,4 @@
-"""The sandbox as an ASGI application: `/works` for its callers, `/__…` for whoever watches."""
+"""The sandbox as an ASGI application: works and faces for callers, `/__…` for who watches."""
 
 import asyncio
 import gzip
@@ -14,7 +14,15 @@ from patra_ingest.sandbox import answers
 from patra_ingest.sandbox.answers import Answer
 from patra_ingest.sandbox.behaviour import Behaviour
 from patra_ingest.sandbox.bodies import Bodies
-from patra_ingest.sandbox.queries import Refusal, read_query
+from patra_ingest.sandbox.faces.reading import read_ask
+from patra_ingest.sandbox.faces.stage import Stage
+from patra_ingest.sandbox.faces.table import FACES, answer_face, find_face
+from patra_ingest.sandbox.faces.truth import tell_truth
+from patra_ingest.sandbox.faces.works import answer_works
+from patra_ingest.sandbox.habits.refusals import refuse
+from patra_ingest.sandbox.habits.table import read_habits
+from patra_ingest.sandbox.memory import Memory
+from patra_ingest.sandbox.shelf import Shelf
 from patra_ingest.sandbox.tally import Tally
 from patra_ingest.sandbox.world import World
 
@@ -33,21 +41,31 @@ class App:
     def __init__(self, world: World, behaviour: Behaviour, clock: Clock) -> None:
         self._world = world
         self._bodies = Bodies(world)
-        self._behaviour = behaviour
+        self._clock = clock
         self._tally = Tally(clock)
+        self._behave(behaviour)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["path"].startswith("/__"):
             await self._answer_watcher(scope, send)
         else:
-            await self._answer_caller(scope, send)
+            await self._answer_caller(scope, receive, send)
 
-    async def _answer_caller(self, scope: Scope, send: Send) -> None:
+    def _behave(self, behaviour: Behaviour) -> None:
+        self._behaviour = behaviour
+        self._shelf = Shelf(self._world, behaviour.habits)
+        self._memory = Memory()
+
+    def _stage(self) -> Stage:
+        return Stage(self._shelf, self._behaviour, self._memory, self._clock.monotonic())
+
+    async def _answer_caller(self, scope: Scope, receive: Receive, send: Send) -> None:
         number = self._tally.arrive()
         status, size = 0, 0  # what is noted when there never was an answer
         try:
-            answer = self._decide(scope, number)
+            body = await _read_body(receive) if scope["method"] == "POST" else b""
+            answer = self._decide(scope, body, number)
             if self._behaviour.latency_ms:
                 await asyncio.sleep(self._behaviour.latency_ms / 1000)
             headers = self._headers(scope, answer)
@@ -59,21 +77,33 @@ class App:
         finally:
             self._tally.leave(status, size)
 
-    def _decide(self, scope: Scope, number: int) -> Answer:
+    def _decide(self, scope: Scope, body: bytes, number: int) -> Answer:
         """Return what this request deserves: a refusal of its rate, a failure, or its answer."""
         behaviour = self._behaviour
         limit = behaviour.throttle_per_second
+        now = int(self._clock.now().timestamp())
+        refused = refuse(behaviour.habits, number, self._tally.in_flight, now)
+        if refused is not None:
+            return refused
         if limit and not self._tally.try_grant(limit):
             return answers.answer_throttled()
         if behaviour.fail_every and number % behaviour.fail_every == 0:
             return answers.answer_unavailable()
+        answer = self._answer(scope, body)
+        if answer.page:
+            self._tally.note_page(answer.page)
+        return answer
+
+    def _answer(self, scope: Scope, body: bytes) -> Answer:
+        face, rest = find_face(scope["path"])
+        query = scope["query_string"].decode("latin-1")
+        if face:
+            host = _header(scope, b"host").decode("latin-1")
+            ask = read_ask(host, rest, query, body, _header(scope, b"content-type"))
+            return answer_face(face, self._stage(), ask)
         if scope["method"] != "GET" or scope["path"] != "/works":
             return answers.answer_not_found()
-        query = read_query(self._world, scope["query_string"].decode("latin-1"))
-        if isinstance(query, Refusal):
-            return answers.answer_refusal(query)
-        self._tally.note_page(query.page_key)
-        return answers.answer_page(self._bodies, query)
+        return answer_works(self._bodies, self._stage(), query)
 
     def _headers(self, scope: Scope, answer: Answer) -> Headers:
         limit = self._behaviour.throttle_per_second or _UNLIMITED
@@ -89,33 +119,53 @@ class App:
         ]
 
     async def _answer_watcher(self, scope: Scope, send: Send) -> None:
-        match scope["method"], scope["path"]:
-            case "GET", "/__truth":
-                await self._send_truth(scope, send)
-                return
-            case "GET", "/__health":
-                answer = answers.answer_json({"status": "ok"})
-            case "GET", "/__stats":
-                answer = answers.answer_json(self._tally.report())
-            case "POST", "/__reset":
-                self._tally.reset()
-                answer = answers.answer_json({"status": "ok"})
-            case _:
-                answer = answers.answer_not_found()
-        await _send(send, answer, [])
-
-    async def _send_truth(self, scope: Scope, send: Send) -> None:
         asked = parse_qs(scope["query_string"].decode("latin-1"))
         try:
-            first, past = (_read_bound(asked.get(name)) for name in ("from", "to"))
+            match scope["method"], scope["path"]:
+                case "GET", "/__truth":
+                    await self._send_truth(asked, send)
+                    return
+                case "GET", "/__health":
+                    answer = answers.answer_json({"status": "ok"})
+                case "GET", "/__stats":
+                    answer = answers.answer_json(self._tally.report())
+                case "POST", "/__reset":
+                    self._tally.reset()
+                    self._memory = Memory()
+                    answer = answers.answer_json({"status": "ok"})
+                case "POST", "/__behave":
+                    habits = read_habits(asked.get("habits", [""])[0].split(","))
+                    self._behave(replace(self._behaviour, habits=habits))
+                    answer = answers.answer_json({"habits": sorted(habits)})
+                case _:
+                    answer = answers.answer_not_found()
         except ValueError as error:
-            await _send(send, answers.answer_json({"error": str(error)}, status=400), [])
+            answer = answers.answer_json({"error": str(error)}, status=400)
+        await _send(send, answer, [])
+
+    async def _send_truth(self, asked: dict[str, list[str]], send: Send) -> None:
+        first, past = (_read_bound(asked.get(name)) for name in ("from", "to"))
+        face = asked.get("face", ["works"])[0]
+        if face != "works":
+            if face not in FACES:
+                raise ValueError(f"there is no face {face}; there are {', '.join(FACES)}")
+            told = tell_truth(FACES[face], self._stage(), first, past)
+            await _send(send, answers.answer_json(told), [])
             return
         headers = [(b"content-type", b"application/json")]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         for piece in answers.write_truth(self._world, self._world.within(first, past)):
             await send({"type": "http.response.body", "body": piece, "more_body": True})
         await send({"type": "http.response.body"})
+
+
+async def _read_body(receive: Receive) -> bytes:
+    body, more = b"", True
+    while more:
+        message = await receive()
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
+    return body
 
 
 def _read_bound(values: list[str] | None) -> int | None:

@@ -6,7 +6,7 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
@@ -15,7 +15,7 @@ from urllib.request import ProxyHandler, Request, build_opener
 import orjson
 
 from patra_ingest.errors import PersonMustAct
-from patra_ingest.sandbox.behaviour import Behaviour
+from patra_ingest.sandbox.behaviour import Behaviour, option_of
 from patra_ingest.sandbox.world import World
 
 _DIRECT = build_opener(ProxyHandler({}))  # never through a proxy: it is this very machine
@@ -26,11 +26,21 @@ _ASK_SECONDS = 120.0  # the truth about a million works takes a few seconds to w
 
 @dataclass(frozen=True)
 class Truth:
-    """What the upstream really has for a window: ids in index order, and when each was indexed."""
+    """What the upstream really has for a window: ids in index order, and when each was indexed.
+
+    A face tells more: versions and titles by id, what was deleted, and what a search finds although
+    no record comes of it, being gone, merged into another one, or bad.
+    """
 
     count: int
     ids: Sequence[str]
     updated_at: Mapping[str, str]
+    versions: Mapping[str, int] = field(default_factory=dict)
+    titles: Mapping[str, str] = field(default_factory=dict)
+    deleted: Sequence[str] = ()
+    gone: Sequence[str] = ()
+    merged: Sequence[str] = ()
+    bad: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -40,11 +50,19 @@ class Sandbox:
     url: str
     pid: int
 
-    def truth(self, start: datetime | None = None, end: datetime | None = None) -> Truth:
-        """Return the works indexed in `[start, end)`; without bounds, all of them."""
+    def truth(
+        self, start: datetime | None = None, end: datetime | None = None, face: str | None = None
+    ) -> Truth:
+        """Return the works indexed in `[start, end)`, as a face has them; unbounded: all."""
         bounds = {"from": start, "to": end}
         params = {name: at.isoformat() for name, at in bounds.items() if at is not None}
+        if face:
+            params["face"] = face
         return Truth(**self._ask("GET", "/__truth", params))
+
+    def behave(self, *habits: str) -> None:
+        """Take on these habits and no others; the world is as it was at the start."""
+        self._ask("POST", "/__behave", {"habits": ",".join(habits)})
 
     def stats(self) -> dict[str, Any]:
         """Return what the sandbox has seen of its callers."""
@@ -87,11 +105,13 @@ def _command(world: World, behaviour: Behaviour, port: int) -> list[str]:
     command.append("--until-stdin-closes")
     command += [f"--records={world.records}", f"--start={world.start.isoformat()}"]
     command += [f"--days={world.days!r}", f"--seed={world.seed}"]
-    for field in fields(Behaviour):
-        value = getattr(behaviour, field.name)
-        option = "--" + field.name.replace("_", "-")
+    for one in fields(Behaviour):
+        value = getattr(behaviour, one.name)
+        option = option_of(one.name)
         if value is True:
             command.append(option)
+        elif isinstance(value, frozenset):
+            command.append(f"{option}={','.join(sorted(value))}")
         elif value:
             command.append(f"{option}={value}")
     return command

@@ -30,6 +30,11 @@ class Tally:
         self._first_at: datetime | None = None
         self._last_at: datetime | None = None
 
+    @property
+    def in_flight(self) -> int:
+        """How many requests are being answered at this moment."""
+        return self._in_flight
+
     def arrive(self) -> int:
         """Note a request and return its number, counted from 1."""
         now = self._clock.monotonic()

@@ -64,6 +64,8 @@ class TokenPaging(_Paging):
     initial_token: str | None = None
     next_token: NextPlace
     token_life: Duration | None = None
+    token_stays: bool = False
+    probe_tail: bool = False
 
 
 class UrlPaging(_Paging):
@@ -74,6 +76,7 @@ class UrlPaging(_Paging):
     url_hosts: tuple[str, ...] = ()
     restore_params: bool = True
     token_life: Duration | None = None
+    probe_tail: bool = False
 
 
 class TimePaging(_Paging):

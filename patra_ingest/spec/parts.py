@@ -125,6 +125,12 @@ class PagingPart(Word):
         None, description="Pages asked for before the last one is stored, for tokens that die soon."
     )
     token_life: Period | None = Field(None, description="An older token is not resumed.")
+    token_stays: bool | None = Field(
+        None, description="One token serves all pages of a walk; only their ids tell that it moves."
+    )
+    probe_tail: bool | None = Field(
+        None, description="Ask once more for a page that hands out no next one before it is last."
+    )
     total: Annotated[Total, _short(Total)] | None = None
     has_more: str | None = None
     stop: tuple[StopRule, ...] | None = None

@@ -69,7 +69,7 @@ class When(Word):
     exists: bool | None = Field(None, description="Whether the path or header leads somewhere.")
     empty: bool | None = Field(None, description="Whether it is null, '' or an empty list.")
     equals: str | int | bool | None = None
-    one_of: tuple[str | int, ...] | None = None
+    one_of: tuple[bool | int | str, ...] | None = None
     matches: str | None = Field(None, description="Regular expression found in the value.")
 
     @model_validator(mode="after")
@@ -152,6 +152,9 @@ class FieldSpec(Word):
     name: str
     path: str | tuple[str, ...]
     required: bool = False
+    one_of: tuple[str | int, ...] | None = Field(
+        None, description="The only values it may have; another one puts the item in quarantine."
+    )
 
 
 class Moment(Word):

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from patra_ingest.model.codes import Operation, SliceStrategy, default_priority
 from patra_ingest.spec.policies import Share
-from patra_ingest.spec.words import Instant, Positive, Word, Zone, coded
+from patra_ingest.spec.words import Duration, Instant, Period, Positive, Word, Zone, coded
 
 Clock = Annotated[str, Field(pattern=r"^([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d$")]
 Priority = Annotated[int, Field(strict=True, ge=1, le=9)]
@@ -56,6 +56,12 @@ class PlanningPart(Word):
     refresh_days: Positive | None = Field(
         None, description="UPDATE asks for every record once in so many days."
     )
+    slice_requests: Positive | None = Field(
+        None, description="Requests a slice may take before its rest is cut again."
+    )
+    slice_time: Period | None = Field(
+        None, description="How long a slice may take before its rest is cut again."
+    )
     max_queued: Positive | None = Field(
         None, description="Tasks that may wait per endpoint and operation; the plan keeps the rest."
     )
@@ -80,6 +86,8 @@ class PlanningSpec(Word):
     pages_per_slice: int = 200
     ids_per_slice: int = 200
     buckets: int | None = None
+    slice_requests: int | None = None
+    slice_time: Duration | None = None
     refresh_days: int = 30
     max_queued: int = 50
     priority: int | None = None

@@ -58,6 +58,12 @@ def requests_of(written: dict[str, Any]) -> int | None:
     return found
 
 
+def records_of(written: dict[str, Any]) -> int | None:
+    """Return how many records a slice was expected to hold; None if nobody could know."""
+    found: int | None = written.get("telemetry", {}).get("totalEstimated")
+    return found
+
+
 def split_text(spec: SpecSnapshot, bounds: Bounds) -> str | None:
     """Return the clauses of a slice's second dimension, for `${split}`; None if it has none."""
     clauses = [_clause(spec, part) for part in bounds.splits]

@@ -1,87 +1,85 @@
 """The one way to the upstreams: `send(request, permit)`, one request for one permit.
 
-A status code is not judged here; whatever kept an answer from arriving whole is a TransientError.
-Redirects are answers, too: following one would send a second request that no permit allowed.
+A status code is not judged here; whatever kept an answer from arriving whole is Unreachable.
+Redirects are answers, too: `redirects.find_redirect` says where one leads, and the request to go
+there needs a permit of its own.
 """
 
-import logging
-from collections.abc import Mapping
-from http.cookiejar import DefaultCookiePolicy
+from collections.abc import Iterator
+from dataclasses import dataclass
 from types import MappingProxyType, TracebackType
 from typing import Self
 
 import httpx
 
 from patra_ingest.clock import Clock
-from patra_ingest.errors import RequestRejected, TransientError
+from patra_ingest.errors import PageTooBig, RequestRejected, Unreachable
 from patra_ingest.rate.gate import Permit
-from patra_ingest.transport.messages import Request, Response
+from patra_ingest.transport.messages import Options, Request, Response
+from patra_ingest.transport.pools import Pools
+from patra_ingest.transport.quiet import keep_quiet, quiet_about
 from patra_ingest.transport.redact import redact_text, redact_url
+from patra_ingest.transport.unpacking import ANNOUNCED, DamagedBody, UnknownEncoding, unpacker
 
 MAX_BODY_BYTES = 64 * 1024 * 1024
 _BAD_URL = (httpx.UnsupportedProtocol, httpx.InvalidURL)
 _BAD_VALUE = (httpx.LocalProtocolError, UnicodeError)
-# A proxy named in the environment is for the world outside, never for the sandbox beside us.
-_DIRECT: Mapping[str, httpx.BaseTransport | None] = {
-    "all://127.0.0.1": None,
-    "all://localhost": None,
-    "all://[::1]": None,
-}
 
 
 class Transport:
-    """A connection pool shared by all threads of a process."""
+    """Connection pools shared by all threads of a process."""
 
     def __init__(self, clock: Clock, user_agent: str, max_body_bytes: int = MAX_BODY_BYTES) -> None:
         self._clock = clock
         self._max_body_bytes = max_body_bytes
-        self._client = httpx.Client(
-            headers={"User-Agent": user_agent, "Accept-Encoding": "gzip, deflate"},
-            follow_redirects=False,
-            # Longer than the pause between two requests to a slow source: TLS once, not each time.
-            limits=httpx.Limits(max_keepalive_connections=50, keepalive_expiry=30.0),
-            mounts=_DIRECT,
-        )
-        # httpx logs every URL it asks for, httpcore (when debugging) headers and raw bytes.
-        logging.getLogger("httpx").addFilter(_without_secrets)
-        logging.getLogger("httpcore").setLevel(logging.INFO)
-        # Each request says all there is to say; a cookie would be a part that nobody recorded.
-        self._client.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+        self._pools = Pools(user_agent)
+        keep_quiet()
 
     def send(self, request: Request, permit: Permit) -> Response:
         """Use `permit` up and return the answer, whatever its status.
 
-        Raises TransientError when no whole answer came, RequestRejected when the request cannot
-        be sent as it is or its answer is larger than we are ready to take.
+        Raises Unreachable when no whole answer came, PageTooBig when it is larger than we are
+        ready to take, RequestRejected when the request cannot be sent as it is or its answer is
+        packed in a way we did not ask for.
         """
         permit.use()
         began = self._clock.monotonic()
         # `from None`: the original errors carry the request with its secrets.
         try:
-            return self._exchange(request, began)
+            with quiet_about(request.hidden):
+                return self._exchange(request, began)
         except _BAD_URL as error:
-            raise RequestRejected(f"{_target(request)} cannot be sent: {_seen(error)}") from None
+            seen = _seen(error, request)
+            raise RequestRejected(f"{_target(request)} cannot be sent: {seen}") from None
         except _BAD_VALUE:  # the error shows the value, which may be a key
             raise RequestRejected(
                 f"{_target(request)} cannot be sent: a parameter or one of the headers "
                 f"{sorted(request.headers)} holds what HTTP forbids, such as a line break"
             ) from None
-        except httpx.RequestError as error:
+        except UnknownEncoding as error:
+            raise RequestRejected(
+                f"{_target(request)} answered with a {error}; we asked for {ANNOUNCED}. "
+                "Declare http.compression: false to ask for plain bodies"
+            ) from None
+        except (httpx.RequestError, DamagedBody) as error:
             waited = self._clock.monotonic() - began
-            raise TransientError(
-                f"{_target(request)} failed after {waited:.1f} s: {_seen(error)}"
+            raise Unreachable(
+                f"{_target(request)} failed after {waited:.1f} s: {_seen(error, request)}",
+                timed_out=isinstance(error, httpx.TimeoutException),
             ) from None
 
     def _exchange(self, request: Request, began: float) -> Response:
         timeouts = request.timeouts
-        with self._client.stream(
+        with self._pools.client(request.options).stream(
             request.method,
             request.full_url,
-            headers=dict(request.headers),
+            headers=_headers(request),
             content=request.body,
             timeout=httpx.Timeout(timeouts.read, connect=timeouts.connect),
         ) as answer:
-            body = self._read(answer, request, began + timeouts.total)
+            limit = request.options.max_body_bytes or self._max_body_bytes
+            reading = _Reading(answer, request, limit, self._clock, began + timeouts.total)
+            body = reading.whole_body()
             headers = MappingProxyType(dict(answer.headers.items()))
         return Response(
             status=answer.status_code,
@@ -90,27 +88,13 @@ class Transport:
             elapsed=self._clock.monotonic() - began,
             url=request.shown_url,
             received_at=self._clock.now(),
+            wire_bytes=reading.wire_bytes,
+            hidden=request.hidden,
         )
-
-    def _read(self, answer: httpx.Response, request: Request, until: float) -> bytes:
-        body = bytearray()
-        for chunk in answer.iter_bytes():
-            body += chunk
-            if len(body) > self._max_body_bytes:
-                raise RequestRejected(
-                    f"{_target(request)} answered more than {self._max_body_bytes} bytes; "
-                    "ask for smaller pages"
-                )
-            if self._clock.monotonic() > until:
-                raise TransientError(
-                    f"{_target(request)} was still sending after {request.timeouts.total:g} s "
-                    f"({len(body)} bytes so far)"
-                )
-        return bytes(body)
 
     def close(self) -> None:
         """Close every connection."""
-        self._client.close()
+        self._pools.close()
 
     def __enter__(self) -> Self:
         return self
@@ -124,15 +108,75 @@ class Transport:
         self.close()
 
 
-def _without_secrets(record: logging.LogRecord) -> bool:
-    record.msg, record.args = redact_text(record.getMessage(), None), ()
-    return True
+@dataclass
+class _Reading:
+    """A body on its way in, under a limit for its bytes and one for its time."""
+
+    answer: httpx.Response
+    request: Request
+    limit: int
+    clock: Clock
+    until: float
+    wire_bytes: int = 0
+    body_bytes: int = 0
+
+    def whole_body(self) -> bytes:
+        """Return the body unpacked, or raise as soon as it cannot be taken whole."""
+        told = self.answer.headers.get("content-length", "")
+        if told.isdecimal() and self.request.method != "HEAD":
+            self._require_room(int(told))
+        body = bytearray()
+        for piece in self._unpacked():
+            body += piece
+            self.body_bytes = len(body)
+            self._require_room(self.body_bytes)
+        return bytes(body)
+
+    def _unpacked(self) -> Iterator[bytes]:
+        try:
+            return unpacker(self.answer.headers.get("content-encoding", ""))(self._wire())
+        except UnknownEncoding:
+            if self.answer.status_code < 400:
+                raise
+            return self._wire()  # an error is told by its status, its body stays as it came
+
+    def _wire(self) -> Iterator[bytes]:
+        for piece in self.answer.iter_raw():
+            self.wire_bytes += len(piece)
+            self._require_room(self.wire_bytes)
+            self._require_time()
+            yield piece
+
+    def _require_room(self, size: int) -> None:
+        if size > self.limit:
+            raise PageTooBig(
+                f"{_target(self.request)} answered more than {self.limit} bytes (read so far: "
+                f"{self.wire_bytes} on the wire, {self.body_bytes} unpacked); ask for smaller pages"
+            )
+
+    def _require_time(self) -> None:
+        if self.clock.monotonic() > self.until:
+            raise Unreachable(
+                f"{_target(self.request)} was still sending after "
+                f"{self.request.timeouts.total:g} s ({self.wire_bytes} bytes so far)",
+                timed_out=True,
+            )
+
+
+def _headers(request: Request) -> dict[str, str]:
+    if any(name.lower() == "accept-encoding" for name in request.headers):
+        return dict(request.headers)
+    return {"Accept-Encoding": _accepted(request.options), **request.headers}
+
+
+def _accepted(options: Options) -> str:
+    return ANNOUNCED if options.compression else "identity"
 
 
 def _target(request: Request) -> str:
-    where = redact_url(request.url).partition("?")[0].partition("://")
+    where = redact_url(request.hide(request.url)).partition("?")[0].partition("://")
     return f"{request.method} {where[2] or where[0]}"
 
 
-def _seen(error: Exception) -> str:
-    return redact_text(f"{type(error).__name__}: {error}", 300)
+def _seen(error: Exception, request: Request) -> str:
+    return redact_text(request.hide(f"{type(error).__name__}: {error}"), 300)

@@ -17,6 +17,7 @@ JOBS = {
     "plan_job": ["compile_spec", "open_plan", "queue_slices"],
     "execute_job": ["open_lanes", "execute_slice", "settle"],
     "go_on_job": ["go_on"],
+    "publish_job": ["publish_messages"],
 }
 
 

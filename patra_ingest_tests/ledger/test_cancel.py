@@ -15,9 +15,10 @@ from patra_ingest.ledger.cancel import (
     cancel_tasks,
 )
 from patra_ingest.ledger.db import insert, instant_text, read_instant
+from patra_ingest.ledger.leases import lease_tasks
 from patra_ingest.ledger.quotas import reserve
 from patra_ingest.ledger.remarks import read_remarks
-from patra_ingest.ledger.tasks import lease_tasks, require_lease, try_renew
+from patra_ingest.ledger.tasks import require_lease, try_renew
 from patra_ingest.model.codes import PlanStatus, SliceStatus, TaskStatus
 from patra_ingest.model.lifecycle import is_final
 from patra_ingest.model.quotas import Reservation
@@ -26,8 +27,7 @@ from patra_ingest.registry.apply import apply_pack
 from patra_ingest_tests.builders import NOON, START, a_pack, a_trigger, day, days
 from patra_ingest_tests.fakes import FakeClock, dying
 
-LATER = NOON + timedelta(minutes=5)
-MINUTE = timedelta(minutes=1)
+LATER, MINUTE = NOON + timedelta(minutes=5), timedelta(minutes=1)
 CANCEL = {"plan": cancel_plan, "slice": cancel_slice, "task": cancel_task}
 TABLE = {"plan": "ing_plan", "slice": "ing_plan_slice", "task": "ing_task"}
 STATUSES = {"plan": PlanStatus, "slice": SliceStatus, "task": TaskStatus}

@@ -10,21 +10,36 @@ from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
 from patra_ingest.errors import LedgerBusy
-from patra_ingest.ledger.db import open_db, read_instant
-from patra_ingest.ledger.records import find_newest_update, upsert_newer
+from patra_ingest.executor.mapping import tombstones
+from patra_ingest.ledger.db import open_db, read_instant, read_json
+from patra_ingest.ledger.records import find_newest_update, mark_gone, upsert_newer
 from patra_ingest.model.lineage import Lineage
 from patra_ingest.model.records import ChangeRule
+from patra_ingest.model.window import Window
 from patra_ingest_tests.builders import NOON, a_record
 
 SECOND = timedelta(seconds=1)
 STAMP = {**Lineage(1, 2, 3, 4, 5, 6).columns(), "spec_fingerprint": "f" * 64, "expr_hash": "e" * 64}
 
 
-def upsert(db, *records, rule=ChangeRule.NEWER_OR_HASH, now=NOON, **stamp):
+def upserted(db, *records, rule=ChangeRule.NEWER_OR_HASH, now=NOON, window=None, **stamp):
     with db.write() as tx:
-        counts = upsert_newer(tx, "example", "works", records, rule, {**STAMP, **stamp}, now)
-    assert counts.total() == len(records)
+        done = upsert_newer(tx, "example", "works", records, rule, {**STAMP, **stamp}, now, window)
+    assert done.counts.total() == len(records)
+    return done
+
+
+def upsert(db, *records, **more):
+    counts = upserted(db, *records, **more).counts
     return {name: count for name, count in asdict(counts).items() if count}
+
+
+def told(changes):
+    return [(change.provider_id, change.kind, change.content_hash[0]) for change in changes]
+
+
+def gone(record, at=NOON + SECOND):
+    return replace(record, source_updated_at=at, is_deleted=True)
 
 
 def rows(db):
@@ -118,6 +133,114 @@ def test_the_same_id_at_another_endpoint_is_another_record(db):
 
 def test_no_records_no_statement_no_counts(db):
     assert upsert(db) == {}
+
+
+def test_every_change_is_told_once_with_its_last_version(db):
+    upsert(db, *(a_record(name) for name in ("old", "same", "newer", "gone")))
+
+    done = upserted(
+        db,
+        a_record("new"),
+        a_record("new", NOON + SECOND, "2"),
+        a_record("old", NOON - SECOND, "2"),
+        a_record("same"),
+        a_record("newer", NOON + SECOND, "2"),
+        gone(a_record("gone", content="3")),
+    )
+
+    assert told(done.changes) == [
+        ("new", "UPSERT", "2"),
+        ("newer", "UPSERT", "2"),
+        ("gone", "DELETE", "3"),
+    ]
+    first = done.changes[0]
+    assert (first.provenance, first.endpoint) == ("example", "works")
+    assert first.source_updated_at == NOON + SECOND
+
+
+def test_what_is_only_mapped_anew_is_no_change(db):
+    upsert(db, a_record("a"))
+    anew = replace(a_record("a"), fields_json='{"title": "y"}')
+
+    done = upserted(db, anew, spec_fingerprint="d" * 64)
+
+    assert (done.counts.unchanged, done.changes) == (1, [])
+    assert read_json(rows(db)["a"]["fields"]) == {"title": "y"}
+
+
+def test_what_was_accepted_and_belongs_to_an_earlier_window_is_late(db):
+    upsert(db, a_record("known", NOON), a_record("stale", NOON))
+    window = Window(NOON, NOON + SECOND)
+    before = NOON - SECOND
+
+    done = upserted(
+        db,
+        a_record("late", before),
+        a_record("known", NOON),
+        a_record("stale", before),
+        a_record("at the start", NOON),
+        a_record("after", NOON + 2 * SECOND),
+        a_record("timeless", None),
+        window=window,
+    )
+
+    assert done.late == 1
+    assert upserted(db, a_record("b", before)).late == 0
+
+
+def test_a_tombstone_deletes_and_keeps_what_was_said(db):
+    upsert(db, a_record("a"), a_record("b"))
+
+    done = upserted(db, *tombstones(["a", "a", "never seen"]))
+
+    assert (done.counts.deleted, done.counts.unchanged) == (2, 1)
+    assert {(c.provider_id, c.kind, c.source_updated_at) for c in done.changes} == {
+        ("a", "DELETE", NOON),
+        ("never seen", "DELETE", None),
+    }
+    found = rows(db)
+    assert {name for name, row in found.items() if row["is_deleted"]} == {"a", "never seen"}
+    assert read_instant(found["a"]["source_updated_at"]) == NOON
+    assert found["a"]["payload"] == a_record("a").payload
+    assert read_json(found["a"]["fields"]) == {"title": "x"}
+    assert (found["never seen"]["payload"], found["never seen"]["fields"]) == (None, None)
+
+
+@pytest.mark.parametrize("rule", [ChangeRule.NEWER, ChangeRule.NEWER_OR_HASH])
+def test_a_deleted_record_comes_back_as_new_as_it_was_and_not_older(db, rule):
+    upsert(db, a_record("a"), rule=rule)
+    upsert(db, *tombstones(["a"]), rule=rule)
+
+    assert upsert(db, a_record("a", NOON - SECOND, "0"), rule=rule) == {"stale": 1}
+    assert rows(db)["a"]["is_deleted"] == 1
+    assert upsert(db, a_record("a"), rule=rule) == {"updated": 1}
+    assert (rows(db)["a"]["is_deleted"], rows(db)["a"]["content_hash"]) == (0, "1" * 64)
+
+
+def test_what_the_source_does_not_have_any_more_is_marked_once(db):
+    upsert(db, a_record("a"), a_record("b"), gone(a_record("c")))
+    ids, later = ["a", "c", "unknown", "a"], NOON + SECOND
+
+    with db.write() as tx:
+        first = mark_gone(tx, "example", "works", ids, later, Lineage(1, 2, 3, 4, 5, 99))
+    with db.write() as tx:
+        second = mark_gone(tx, "example", "works", ids, later + SECOND)
+
+    assert (told(first.changes), first.unknown) == ([("a", "DELETE", "1")], ["unknown"])
+    assert (second.changes, second.unknown) == ([], ["unknown"])
+    found = rows(db)
+    assert [name for name, row in found.items() if row["is_deleted"]] == ["a", "c"]
+    assert (found["a"]["version"], found["a"]["batch_id"], found["c"]["batch_id"]) == (1, 99, 6)
+    assert read_instant(found["c"]["last_checked_at"]) == later + SECOND
+    assert read_instant(found["b"]["last_checked_at"]) == NOON
+    assert found["a"]["payload"] == a_record("a").payload
+
+
+def test_a_page_may_be_larger_than_a_statement(db):
+    many = [a_record(f"r{n:05d}") for n in range(2500)]
+
+    assert upsert(db, *many) == {"inserted": 2500}
+    assert upsert(db, *many) == {"unchanged": 2500}
 
 
 def test_the_newest_update_is_that_of_its_endpoint(db):

@@ -16,6 +16,7 @@ from sqlalchemy import Connection
 from patra_ingest.cursor.advance import CursorManager, Evidence
 from patra_ingest.ledger.db import Db
 from patra_ingest.ledger.holds import place_hold, resume
+from patra_ingest.ledger.leases import lease_tasks, requeue_expired
 from patra_ingest.ledger.plans import Plan, get_plan, try_complete_plan
 from patra_ingest.ledger.quotas import free, try_spend
 from patra_ingest.ledger.records import upsert_newer
@@ -25,10 +26,8 @@ from patra_ingest.ledger.slices import Slice, follow_task, get_slice_of
 from patra_ingest.ledger.tasks import (
     Lease,
     finish_task,
-    lease_tasks,
     mark_executing,
     release_task,
-    requeue_expired,
     require_lease,
 )
 from patra_ingest.model.bounds import read_bounds

@@ -52,7 +52,7 @@ def test_bad_records_are_quarantined_and_the_others_land(home, endpoint):
     assert (len(ended.records), ended.tasks, ended.cursor) == (21, {"SUCCEEDED": 1}, day(1))
     assert ended.certificates == [(25, 25, 3, "COMPLETE")]
     kept = home.rows(
-        "SELECT q.item_no, q.path, q.reason, q.provider_id, q.status_code, b.page_no"
+        "SELECT q.item_no, q.path, q.reason, q.provider_id, q.status_code, q.value_text, b.page_no"
         " FROM ing_quarantine q JOIN ing_task_run_batch b ON b.id = q.batch_id ORDER BY q.id"
     )
     assert [(row.page_no, row.item_no, row.path) for row in kept] == [
@@ -63,6 +63,45 @@ def test_bad_records_are_quarantined_and_the_others_land(home, endpoint):
     ]
     assert {row.status_code for row in kept} == {"OPEN"}
     assert [row.provider_id is None for row in kept] == [True, False, False, True]
+    assert [row.value_text for row in kept] == [None, "yesterday", None, "true"]
+
+
+def test_a_value_that_is_not_allowed_is_quarantined_with_what_it_is(home):
+    def typed(n, start):
+        return {**good(n, start), "type": "thesis" if n == 4 else "article"}
+
+    kinds = {"type": {"path": "$.type", "one_of": ["article", "book"]}}
+    with upstream(lambda asked: page(asked, typed)) as source:
+        home.apply(a_pack(source.url, works=an_endpoint(fields=kinds)))
+        home.plan(a_trigger(start=day(0), end=day(1)))
+        home.work()
+
+    (kept,) = home.rows("SELECT path, reason, value_text, provider_id FROM ing_quarantine")
+    assert (kept.path, kept.value_text) == ("$.type", "thesis")
+    assert kept.reason == "'thesis' is none of article, book"
+    assert len(end_state(home, "example").records) == 24
+
+
+def test_items_to_skip_and_hollow_ones_stop_nothing(home):
+    def odd(n, start):
+        kinds = {2: {"kind": "ad"}, 5: {"body": ""}}
+        return {**good(n, start), "body": "text", **kinds.get(n, {})}
+
+    response = {
+        "skip": {"path": "$.kind", "equals": "ad"},
+        "usable": {"path": "$.body", "empty": False},
+    }
+    with upstream(lambda asked: page(asked, odd)) as source:
+        home.apply(a_pack(source.url, works=an_endpoint(response=response)))
+        home.plan(a_trigger(start=day(0), end=day(1)))
+        home.work()
+
+    ended = end_state(home, "example")
+    assert (len(ended.records), ended.tasks) == (23, {"SUCCEEDED": 1})
+    (kept,) = home.rows("SELECT path, reason FROM ing_quarantine")
+    assert (kept.path, kept.reason) == ("$.body", "the item is hollow, asked for later")
+    batches = [read_json(row[0]) for row in home.rows("SELECT stats FROM ing_task_run_batch")]
+    assert all(accounted(stats) for stats in batches)
 
 
 def test_everything_that_was_seen_is_accounted_for_in_every_batch_and_run(home):

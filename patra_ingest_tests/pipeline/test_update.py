@@ -111,7 +111,7 @@ def test_what_does_not_come_is_asked_for_once_more(library):
     counted = home.rows("SELECT stats FROM ing_task_run_batch WHERE stats LIKE '%goneIds%'")
     assert sum(read_json(row[0])["reqCount"] for row in counted) == 5
     answers = home.rows("SELECT response FROM ing_task_run_batch WHERE plan_id = 2")
-    kept = [read_json(row[0]).get("again") for row in answers]
+    kept = [read_json(row[0]).get("also") for row in answers]
     assert sum(key is not None for key in kept) == 2, "the second answers are evidence, too"
 
 

@@ -1,17 +1,17 @@
 """A worker whose task was taken over writes nothing more: no batch, no record, no cursor."""
 
 import threading
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from patra_ingest.executor.attempt import TaskEnd
 from patra_ingest.executor.execute import TaskExecutor
-from patra_ingest.executor.run_batch import BatchRunner, Upstream
+from patra_ingest.executor.run_batch import BatchRunner
+from patra_ingest.ledger.leases import lease_tasks
 from patra_ingest.ledger.slices import follow_task
-from patra_ingest.ledger.tasks import lease_tasks
 from patra_ingest.model.codes import SliceStatus
-from patra_ingest.rawstore.store import RawStore
 from patra_ingest_tests.builders import a_pack, a_trigger, day
 from patra_ingest_tests.fakes import upstream
 from patra_ingest_tests.pipeline.harness import Home, end_state
@@ -79,8 +79,8 @@ def test_a_zombie_writes_nothing_more(db, db_url, tmp_path, moment, pages):
         home.apply(a_pack(source.url))
         home.plan(a_trigger(start=day(0), end=day(1)))
         transport = WatchedTransport(live.transport, thief)
-        raw = RawStore(tmp_path / "raw")
-        runner = BatchRunner(live.db, live.clock, Upstream(live.gate, transport, raw, ""))
+        reached = replace(live.upstream(), transport=transport)
+        runner = BatchRunner(live.db, live.clock, reached)
         executor = TaskExecutor(live.db, live.clock, runner, live.cursors)
         with live.db.write() as tx:
             now = live.db.now(tx)

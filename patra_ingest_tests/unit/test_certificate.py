@@ -2,10 +2,18 @@
 
 import pytest
 
-from patra_ingest.executor.certificate import Verdict, certify, pack_ids, unpack_ids
+from patra_ingest.executor.certificate import (
+    Promise,
+    Verdict,
+    certify,
+    pack_ids,
+    unpack_ids,
+)
+
+TOLD = Promise("$.total")
 
 
-def page(ids="", total=None, without_id=0, retries=0, stop=None):
+def page(ids="", total=None, without_id=0, retries=0, stop=None, **more):
     return {
         "itemsCount": len(ids) + without_id,
         "withoutId": without_id,
@@ -13,11 +21,17 @@ def page(ids="", total=None, without_id=0, retries=0, stop=None):
         "idKeys": pack_ids(ids),
         "retryCount": retries,
         "stopRule": stop,
+        **more,
     }
 
 
-def verdict(*pages):
-    return certify(pages, "$.total").verdict
+def search(ids, total=None, **more):
+    found = {"phase": "SEARCH", "foundCount": len(ids), "listed": len(ids)}
+    return page(ids, total, **{**found, "itemsCount": 0, **more})
+
+
+def details(ids, asked=None, **more):
+    return page(ids, phase="DETAIL", askedCount=len(asked or ids), **more)
 
 
 @pytest.mark.parametrize(
@@ -36,19 +50,59 @@ def verdict(*pages):
         pytest.param([page("ab", 3), page("cd", 4)], "DRIFTED", id="the total rose, all are here"),
         pytest.param([page("ab", 3), page("c", 4)], "INCOMPLETE", id="the total rose, one lacks"),
         pytest.param([page("abcd", 3)], "DRIFTED", id="more than promised"),
-        pytest.param([page("ab", 2), page("", None)], "COMPLETE", id="a page may keep silent"),
+        pytest.param([page("ab", 2), page("", None)], "COMPLETE", id="only the first page tells"),
+        pytest.param([page("ab", 3), page("", None)], "INCOMPLETE", id="the first page's promise"),
+        pytest.param([page("ab", 3, goneIds=1)], "COMPLETE", id="an id that is gone was resolved"),
+        pytest.param([page("ab", 3, badIds=1)], "COMPLETE", id="an id that is bad was resolved"),
+        pytest.param([page("ab", 4, badIds=1)], "INCOMPLETE", id="one of two lacks an answer"),
+        pytest.param([search("abc", 3), details("abc")], "COMPLETE", id="all details came"),
+        pytest.param([search("abc", 3), details("ab")], "INCOMPLETE", id="one was not asked for"),
+        pytest.param([search("abc", 3)], "INCOMPLETE", id="details were never asked for"),
+        pytest.param([search("abc", 4), details("abc")], "INCOMPLETE", id="the search lacks one"),
+        pytest.param(
+            [search("abc", 3), details("ab", "abc", goneIds=1)], "COMPLETE", id="one is gone"
+        ),
+        pytest.param(
+            [search("abc", 4), details("ab", "abc", goneIds=1)],
+            "INCOMPLETE",
+            id="a gone detail is no find of the search",
+        ),
+        pytest.param(
+            [search("ab", 3), details("ab"), search("bc", 3), details("c")],
+            "COMPLETE",
+            id="found twice, asked for once",
+        ),
+        pytest.param([search("", 0)], "COMPLETE", id="a search that finds nothing"),
     ],
 )
 def test_the_verdict(pages, expected):
-    assert verdict(*pages) == expected
+    assert certify(pages, TOLD).verdict == expected
+
+
+@pytest.mark.parametrize(
+    ("promise", "landed", "expected"),
+    [
+        (Promise("$.n", tolerance=0.1), "abcdefghi", "DRIFTED"),
+        (Promise("$.n", tolerance=0.1), "abcdefghij", "COMPLETE"),
+        (Promise("$.n", tolerance=0.1), "abcdefgh", "INCOMPLETE"),
+        (Promise("$.n", tolerance=0.09), "abcdefghi", "INCOMPLETE"),
+        (Promise("$.n", is_estimate=True), "a", "DRIFTED"),
+    ],
+)
+def test_what_may_lack_is_declared(promise, landed, expected):
+    assert certify([page(landed, 10)], promise).verdict == expected
+
+
+def test_a_tolerance_never_lets_details_go():
+    pages = [search("abcdefghij", 10), details("abcdefghi")]
+
+    assert certify(pages, Promise("$.n", tolerance=0.5)).verdict == "INCOMPLETE"
 
 
 def test_a_certificate_counts_over_all_pages():
     pages = [page("abc", 5, retries=2), page("cd", 5, without_id=1, retries=1, stop="SHORT_PAGE")]
 
-    certificate = certify(pages, "$.total")
-
-    assert certificate.as_json() == {
+    assert certify(pages, TOLD).as_json() == {
         "promised": 5,
         "promised_from": "$.total",
         "landed": 5,
@@ -58,17 +112,50 @@ def test_a_certificate_counts_over_all_pages():
         "stop_rule": "SHORT_PAGE",
         "verdict": Verdict.COMPLETE,
         "gone": 0,
+        "bad": 0,
+        "found": None,
     }
 
 
+def test_in_two_phases_pages_are_those_of_the_search_and_records_those_of_the_details():
+    pages = [
+        search("abc", 4, stop=None),
+        details("ab", retries=1),
+        details("", "c", badIds=1),
+        search("cd", 4, stop="NO_TOKEN"),
+        details("", "d", goneIds=1),
+    ]
+
+    found = certify(pages, TOLD)
+
+    assert (found.found, found.landed, found.gone, found.bad) == (4, 2, 1, 1)
+    assert (found.pages, found.duplicates, found.retries) == (2, 1, 1)
+    assert (found.stop_rule, found.verdict) == ("NO_TOKEN", "COMPLETE")
+    assert "4 promised, 4 found, 2 landed over 2 pages" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("counts", "duplicates"),
+    [
+        pytest.param({"itemsCount": 2, "listed": 3, "ignored": 1}, 0, id="one was skipped"),
+        pytest.param({"itemsCount": 5, "listed": 3}, 0, id="two deletions came beside them"),
+        pytest.param({"itemsCount": 4, "listed": 4}, 1, id="one came twice"),
+    ],
+)
+def test_only_what_a_page_lists_can_be_there_twice(counts, duplicates):
+    certificate = certify([page("abc", 3, **counts)], TOLD)
+
+    assert (certificate.duplicates, certificate.verdict) == (duplicates, "COMPLETE")
+
+
 def test_a_certificate_can_be_read():
-    assert str(certify([page("ab", 3, stop="EMPTY_PAGE")], "$.total")) == (
+    assert str(certify([page("ab", 3, stop="EMPTY_PAGE")], TOLD)) == (
         "INCOMPLETE: 3 promised, 2 landed over 1 pages, 0 seen twice, ended by EMPTY_PAGE"
     )
 
 
 def test_without_a_promise_nobody_is_named_as_its_source():
-    certificate = certify([page("ab")], "$.total")
+    certificate = certify([page("ab")], TOLD)
 
     assert (certificate.promised, certificate.promised_from) == (None, None)
     assert "no total promised" in str(certificate)

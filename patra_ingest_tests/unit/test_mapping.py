@@ -1,7 +1,7 @@
 """An item becomes a record, or a bad item; one that fails does not stop the others."""
 
 import json
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime
 
 import pytest
 
@@ -10,11 +10,14 @@ from patra_ingest_tests.builders import a_spec, an_item, days
 
 SPEC = a_spec()
 WINDOW = days(0, 3)
-NO_TIMES = a_spec(response={"updated_at": None}, endpoint={"changed": "HASH"})
 
 
 def mapped(*items, spec=SPEC, window=WINDOW):
-    return map_items(items, spec, window)
+    return map_items(items, spec, spec.window.zone, window)
+
+
+def with_field(path, **more):
+    return a_spec(endpoint={"fields": [{"name": "field", "path": path, **more}]})
 
 
 def only_bad(item, spec=SPEC):
@@ -63,44 +66,6 @@ def test_an_item_that_is_no_object_is_bad(item):
     assert only_bad(item).path == "$.id"
 
 
-@pytest.mark.parametrize(
-    ("written", "expected"),
-    [
-        pytest.param("2025-09-02T10:00:00Z", datetime(2025, 9, 2, 10, tzinfo=UTC), id="UTC"),
-        pytest.param(
-            "2025-09-02T10:00:00.123456+02:00",
-            datetime(2025, 9, 2, 8, 0, 0, 123456, tzinfo=UTC),
-            id="an offset and microseconds",
-        ),
-        pytest.param("2025-09-02", datetime(2025, 9, 2, tzinfo=UTC), id="a day"),
-        pytest.param("2025-09-02T10:00:00", datetime(2025, 9, 2, 10, tzinfo=UTC), id="no zone"),
-    ],
-)
-def test_update_times_become_utc(written, expected):
-    (record,) = mapped(an_item(updated=written)).records
-
-    assert record.source_updated_at == expected
-    assert record.source_updated_at.tzinfo == timezone(timedelta(0))
-
-
-def test_a_time_without_zone_is_in_the_zone_of_the_source():
-    spec = a_spec(window={"zone": "America/New_York"})
-
-    (record,) = mapped(an_item(updated="2025-09-02T10:00:00"), spec=spec).records
-
-    assert record.source_updated_at == datetime(2025, 9, 2, 14, tzinfo=UTC)
-
-
-@pytest.mark.parametrize(
-    "written",
-    [None, 1756800000, "yesterday", "2025-13-01", "", "0001-01-01T00:00:00+01:00"],
-)
-def test_an_item_without_a_usable_update_time_is_bad(written):
-    bad = only_bad(an_item("a", updated=written))
-
-    assert (bad.path, bad.provider_id, bad.item_no) == ("$.updated", "a", 1)
-
-
 def test_a_required_field_must_be_there_and_others_may_be_missing():
     spec = a_spec(
         endpoint={
@@ -147,6 +112,63 @@ def test_the_fragment_of_a_bad_item_is_short_and_without_secrets():
     assert len(bad.fragment) <= 1024
 
 
+@pytest.mark.parametrize(
+    ("item", "spec", "path", "value"),
+    [
+        pytest.param(an_item({"v": 1}), SPEC, "$.id", '{"v":1}', id="an id that is an object"),
+        pytest.param(an_item("x" * 600), SPEC, "$.id", "x" * 255 + "…", id="a long id, cut"),
+        pytest.param(an_item(None), SPEC, "$.id", None, id="no id"),
+        pytest.param(an_item(updated="soon"), SPEC, "$.updated", "soon", id="no time"),
+        pytest.param(
+            an_item(pages="xii"), with_field("$.pages|int"), "$.pages|int", "xii", id="converted"
+        ),
+        pytest.param(
+            an_item(updated="api_key=CANARY-1"), SPEC, "$.updated", "api_key=***", id="a secret"
+        ),
+    ],
+)
+def test_a_bad_item_says_where_what_was_found_instead(item, spec, path, value):
+    bad = only_bad(item, spec)
+
+    assert (bad.path, bad.value) == (path, value)
+    assert "CANARY" not in bad.reason
+
+
+def test_an_item_that_cannot_be_written_as_json_is_bad_and_the_others_are_not():
+    deep = an_item("deep")
+    inner = deep
+    for _ in range(400):
+        inner["more"] = {}
+        inner = inner["more"]
+    large = an_item("large", pages="9" * 25)
+
+    result = mapped(deep, large, an_item("fine", pages=1), spec=with_field("$.pages|int"))
+
+    assert [record.provider_id for record in result.records] == ["fine"]
+    assert [(bad.provider_id, bad.path) for bad in result.bad] == [("deep", "$"), ("large", "$")]
+    assert all("cannot be written as JSON" in bad.reason for bad in result.bad)
+
+
+@pytest.mark.parametrize(
+    ("expression", "item", "expected"),
+    [
+        ("$.doi|lower", {"doi": "10.1/ABC"}, "10.1/abc"),
+        ("${$.source}:${$.id}", {"source": "MED"}, "MED:a"),
+        ("$.url|after('https://x.org/')", {"url": "https://x.org/W1"}, "W1"),
+    ],
+)
+def test_ids_are_composed_and_normalised(expression, item, expected):
+    spec = a_spec(response={"id": expression})
+
+    assert mapped(an_item("a", **item), spec=spec).ids == [expected]
+
+
+def test_two_items_of_one_id_are_both_handed_on_so_that_both_are_counted():
+    result = mapped(an_item("a"), an_item("a", updated="2025-09-03"))
+
+    assert [record.provider_id for record in result.records] == ["a", "a"]
+
+
 def test_what_lies_outside_the_window_is_dropped_only_where_the_source_filters_coarsely():
     late = an_item("b", updated="2025-09-09T00:00:00Z")
     coarse = a_spec(response={"client_window": True})
@@ -165,23 +187,6 @@ def test_the_window_is_half_open():
     result = mapped(at_start, at_end, spec=coarse)
 
     assert [record.provider_id for record in result.records] == ["2025-09-01"]
-
-
-def test_a_source_may_have_no_update_times():
-    (record,) = mapped({"id": "a", "title": "t"}, spec=NO_TIMES).records
-
-    assert record.source_updated_at is None
-
-
-@pytest.mark.parametrize(
-    ("flag", "deleted"), [(True, True), ("yes", True), (False, False), (None, False)]
-)
-def test_a_source_may_tell_what_it_has_withdrawn(flag, deleted):
-    spec = a_spec(response={"deleted": "$.withdrawn"})
-
-    (record,) = mapped(an_item("a", withdrawn=flag), spec=spec).records
-
-    assert record.is_deleted is deleted
 
 
 def test_the_newest_time_seen_is_evidence():

@@ -9,6 +9,7 @@ from patra_ingest.errors import (
     EndpointHalted,
     RequestRejected,
     SliceIncomplete,
+    SliceMustRestart,
     Throttled,
     TransientError,
 )
@@ -21,7 +22,7 @@ CHANGES = {"inserted": 3, "updated": 2, "unchanged": 1, "stale": 1, "deleted": 1
 
 def page(items, **more):
     numbers = {"reqCount": 1, "retryCount": 0, "429Count": 0, "latencyMs": 10.0, "hasNext": True}
-    return {"itemsCount": items, **numbers, **more}
+    return {"itemsCount": items, **numbers, **CHANGES, **more}
 
 
 @pytest.mark.parametrize(
@@ -57,33 +58,54 @@ def test_pauses_double_and_end(error):
     assert "after 3 retries" in last.message
 
 
+def test_a_walk_that_must_restart_does_so_at_once_but_only_once():
+    died = SliceMustRestart("the token has died")
+
+    assert judge_failure(died, 0, NOON).due == NOON
+    assert judge_failure(died, 0, NOON).counts_as_retry
+    assert judge_failure(died, 1, NOON).due == NOON + timedelta(seconds=60)
+    assert judge_failure(died, MAX_TASK_RETRIES, NOON).due is None
+
+
 def test_an_error_without_words_has_at_least_its_name():
     assert judge_failure(RequestRejected(), 0, NOON).message == "RequestRejected"
     assert judge_failure(ZeroDivisionError("0/0"), 0, NOON).message == "ZeroDivisionError: 0/0"
 
 
 def test_the_parts_of_a_batch_add_up_to_what_was_seen():
-    stats = batch_stats(page(11), CHANGES, quarantined=2, out_of_window=1, observed_max=NOON)
+    stats = batch_stats(page(11), quarantined=2, out_of_window=1)
 
-    assert (stats["skipped"], stats["failed"], stats["observedMax"]) == (3, 2, NOON)
+    assert (stats["skipped"], stats["failed"]) == (3, 2)
+    assert (stats["quarantined"], stats["outOfWindow"]) == (2, 1)
 
 
 @pytest.mark.parametrize("items", [10, 12])
 def test_a_batch_that_does_not_add_up_is_never_written(items):
     with pytest.raises(AssertionError, match=f"{items} items seen, 11 accounted for"):
-        batch_stats(page(items), CHANGES, quarantined=2, out_of_window=1, observed_max=None)
+        batch_stats(page(items), quarantined=2, out_of_window=1)
 
 
 def test_a_run_sums_its_batches():
-    first = batch_stats(page(11, latencyMs=10.0), CHANGES, 2, 1, None)
-    second = batch_stats(page(8, latencyMs=30.0, hasNext=False, retryCount=2), CHANGES, 0, 0, None)
+    first = batch_stats(page(11, latencyMs=10.0, late=1), 2, 1)
+    second = batch_stats(page(8, latencyMs=30.0, hasNext=False, retryCount=2), 0, 0)
 
     stats = run_stats([first, second])
 
     assert (stats["itemsCount"], stats["inserted"], stats["retryCount"]) == (19, 6, 2)
     assert (stats["pagesVisited"], stats["hasNextLast"]) == (2, False)
     assert (stats["avgLatencyMs"], stats["maxLatencyMs"]) == (20.0, 30.0)
-    assert (stats["skipped"], stats["failed"]) == (5, 2)
+    assert (stats["skipped"], stats["failed"], stats["late"]) == (5, 2, 1)
+
+
+@pytest.mark.parametrize(
+    ("action", "key"), [("qpsDownshift", "rateAdjusted"), ("circuitOpen", "circuitOpen")]
+)
+def test_what_was_done_for_one_batch_is_told_of_the_run(action, key):
+    calm = batch_stats(page(8), 0, 0)
+    healed = batch_stats(page(8, selfHealing={action: True}), 0, 0)
+
+    assert run_stats([calm])[key] is False
+    assert run_stats([calm, healed, calm])[key] is True
 
 
 def test_a_run_without_batches_has_numbers_too():

@@ -1,166 +1,311 @@
 """What ends the pages of a slice, and what must never end them."""
 
+from dataclasses import replace
+from datetime import timedelta
+
 import pytest
 
-from patra_ingest.errors import SliceIncomplete
+from patra_ingest.errors import SliceIncomplete, SliceTooBig
 from patra_ingest.executor.paging import (
     Ended,
+    IdsWalk,
     Page,
+    RangeWalk,
     Seen,
     first_page,
     next_page,
-    page_at,
-    position,
+    shrunk,
 )
-from patra_ingest.spec.paging import OffsetPaging, TokenPaging
-from patra_ingest.spec.words import StopRule
+from patra_ingest.model.bounds import PageRange
+from patra_ingest.model.window import instant_iso
+from patra_ingest.spec.paging import (
+    NoPaging,
+    OffsetPaging,
+    PagePaging,
+    TimePaging,
+    TokenPaging,
+    UrlPaging,
+)
+from patra_ingest.spec.words import Step, StopRule
+from patra_ingest_tests.builders import NOON
 
 NO_TOKEN, SAME_TOKEN = StopRule.NO_TOKEN, StopRule.SAME_TOKEN
 EMPTY, SHORT, TOTAL = StopRule.EMPTY_PAGE, StopRule.SHORT_PAGE, StopRule.TOTAL_REACHED
+NO_MORE, ONE = StopRule.NO_MORE, StopRule.ONE_PAGE
 FIRST = Page(1, token="t1")
+LATER = NOON + timedelta(minutes=1)
 
 
 def offset(*stop, **more):
     return OffsetPaging(page_size=50, stop=stop, **more)
 
 
+def numbered(*stop, **more):
+    return PagePaging(page_size=50, stop=stop, **more)
+
+
 def token(*stop, **more):
     return TokenPaging(page_size=50, stop=stop, next_token={"path": "$.next"}, **more)
 
 
+def url(*stop, **more):
+    return UrlPaging(page_size=50, stop=stop, next_url={"path": "$.next"}, **more)
+
+
+def by_time(*stop, **more):
+    return TimePaging(page_size=50, stop=stop, order="ASC", **more)
+
+
+def in_range(paging, first, past=None):
+    return RangeWalk(paging, PageRange(first, past))
+
+
+def case(name, walk, page, seen, expected):
+    return pytest.param(walk, page, seen, expected, id=name)
+
+
+def guard(name, walk, page, seen):
+    return pytest.param(walk, page, seen, id=name)
+
+
+ALONE, TWO, T2 = Page(), Page(2, offset=50), Page(2, token="t2")
+AT_NOON = Page(2, token=instant_iso(NOON))
+
+
 @pytest.mark.parametrize(
-    ("paging", "page", "seen", "expected"),
+    ("walk", "page", "seen", "expected"),
     [
-        pytest.param(
-            offset(SHORT), Page(), Seen(50), Page(2, offset=50), id="a full page may hide another"
+        case("a full page may hide another", offset(SHORT), ALONE, Seen(50), TWO),
+        case("offsets grow by a page", offset(SHORT), TWO, Seen(50), Page(3, offset=100)),
+        case("a short page is the last", offset(SHORT), ALONE, Seen(49), Ended(SHORT)),
+        case("an empty page is short", offset(SHORT), ALONE, Seen(0), Ended(SHORT)),
+        case("a short page is not the last unless declared", offset(EMPTY), ALONE, Seen(49), TWO),
+        case("an empty page is the last", offset(EMPTY), ALONE, Seen(0), Ended(EMPTY)),
+        case(
+            "a total is reached exactly",
+            offset(TOTAL),
+            TWO,
+            Seen(50, total=100, before=50),
+            Ended(TOTAL),
         ),
-        pytest.param(
+        case(
+            "one is missing to the total",
+            offset(TOTAL),
+            TWO,
+            Seen(50, total=101, before=50),
+            Page(3, offset=100),
+        ),
+        case("a total nobody told is not reached", offset(TOTAL), ALONE, Seen(50), TWO),
+        case("no token says nothing of offsets", offset(SAME_TOKEN, SHORT), ALONE, Seen(50), TWO),
+        case("the first rule gives the name", offset(EMPTY, SHORT), ALONE, Seen(0), Ended(EMPTY)),
+        case("a rule beats max_pages", offset(SHORT, max_pages=1), ALONE, Seen(3), Ended(SHORT)),
+        case("no more", offset(NO_MORE), ALONE, Seen(50, has_more=False), Ended(NO_MORE)),
+        case("more", offset(NO_MORE), ALONE, Seen(50, has_more=True), TWO),
+        case("silence is not no more", offset(NO_MORE), ALONE, Seen(50), TWO),
+        case(
+            "an empty page with more behind it", offset(NO_MORE), ALONE, Seen(0, has_more=True), TWO
+        ),
+        case(
+            "a clamped page moves by its items",
+            offset(EMPTY, step=Step.ITEMS),
+            ALONE,
+            Seen(20),
+            Page(2, offset=20),
+        ),
+        case(
+            "a reported step is believed",
+            offset(EMPTY, step=Step.REPORTED),
+            Page(4, offset=60),
+            Seen(17, step=20),
+            Page(5, offset=80),
+        ),
+        case(
+            "a smaller page is a smaller step",
             offset(SHORT),
-            Page(3, offset=100),
-            Seen(50),
-            Page(4, offset=150),
-            id="offsets grow by the page size",
+            Page(3, offset=100, size=25),
+            Seen(25),
+            Page(4, offset=125, size=25),
         ),
-        pytest.param(offset(SHORT), Page(), Seen(49), Ended(SHORT), id="a short page is the last"),
-        pytest.param(offset(SHORT), Page(), Seen(0), Ended(SHORT), id="an empty page is short"),
-        pytest.param(
-            offset(EMPTY),
-            Page(),
-            Seen(49),
-            Page(2, offset=50),
-            id="a short page is not the last unless declared",
+        case(
+            "a full small page is not short",
+            numbered(SHORT),
+            Page(3, offset=5, size=25),
+            Seen(25),
+            Page(4, offset=6, size=25),
         ),
-        pytest.param(offset(EMPTY), Page(), Seen(0), Ended(EMPTY), id="an empty page is the last"),
-        pytest.param(
-            offset(TOTAL),
-            Page(2, offset=50),
-            Seen(50, total=100),
-            Ended(TOTAL),
-            id="the total is reached exactly",
-        ),
-        pytest.param(
-            offset(TOTAL),
-            Page(2, offset=50),
-            Seen(50, total=101),
-            Page(3, offset=100),
-            id="one is missing to the total",
-        ),
-        pytest.param(
-            offset(TOTAL),
-            Page(),
-            Seen(0),
-            Page(2, offset=50),
-            id="a total nobody told is not reached",
-        ),
-        pytest.param(
-            offset(NO_TOKEN, SAME_TOKEN, SHORT),
-            Page(),
-            Seen(50),
-            Page(2, offset=50),
-            id="rules about tokens say nothing about offsets",
-        ),
-        pytest.param(
-            offset(EMPTY, SHORT), Page(), Seen(0), Ended(EMPTY), id="the first rule gives the name"
-        ),
-        pytest.param(
-            token(NO_TOKEN),
+        case("page numbers grow by one", numbered(EMPTY), Page(offset=1), Seen(9), Page(2, 2)),
+        case("page numbers may begin at 0", numbered(EMPTY), Page(), Seen(9), Page(2, 1)),
+        case("follow the token", token(NO_TOKEN), FIRST, Seen(50, "t2"), T2),
+        case("no token, no page", token(NO_TOKEN), FIRST, Seen(50), Ended(NO_TOKEN)),
+        case("empty is no token", token(NO_TOKEN), FIRST, Seen(50, ""), Ended(NO_TOKEN)),
+        case("an empty page with a token goes on", token(NO_TOKEN), FIRST, Seen(0, "t2"), T2),
+        case("the token stands still", token(SAME_TOKEN), FIRST, Seen(50, "t1"), Ended(SAME_TOKEN)),
+        case(
+            "one token may serve all pages",
+            token(EMPTY, token_stays=True),
             FIRST,
-            Seen(50, "t2"),
-            Page(2, token="t2"),
-            id="follow the token",
+            Seen(50, "t1"),
+            Page(2, token="t1"),
         ),
-        pytest.param(token(NO_TOKEN), FIRST, Seen(50), Ended(NO_TOKEN), id="no token, no page"),
-        pytest.param(token(NO_TOKEN), FIRST, Seen(50, ""), Ended(NO_TOKEN), id="empty is no token"),
-        pytest.param(
-            token(NO_TOKEN),
-            FIRST,
-            Seen(0, "t2"),
-            Page(2, token="t2"),
-            id="an empty page with a token goes on",
-        ),
-        pytest.param(
-            token(SAME_TOKEN), FIRST, Seen(50, "t1"), Ended(SAME_TOKEN), id="the token stands still"
-        ),
-        pytest.param(
+        case(
+            "the total ends token pages, too",
             token(TOTAL),
-            Page(2, token="t2"),
-            Seen(7, "t3", total=57),
+            T2,
+            Seen(7, "t3", total=57, before=50),
             Ended(TOTAL),
-            id="the total ends token pages, too",
         ),
-        pytest.param(
-            token(EMPTY, SHORT),
-            FIRST,
-            Seen(50, "t2"),
-            Page(2, token="t2"),
-            id="a token that is always there ends nothing",
+        case("a next address", url(NO_TOKEN), ALONE, Seen(50, "/b"), Page(2, token="/b")),
+        case("no address, no page", url(NO_TOKEN), Page(2, token="/b"), Seen(5), Ended(NO_TOKEN)),
+        case(
+            "time goes on at the last item",
+            by_time(SHORT),
+            ALONE,
+            Seen(50, last_time=NOON),
+            AT_NOON,
         ),
-        pytest.param(
-            offset(SHORT, max_pages=1), Page(), Seen(3), Ended(SHORT), id="a rule beats max_pages"
+        case(
+            "the rest of a walk by time has its own total",
+            by_time(TOTAL),
+            AT_NOON,
+            Seen(50, total=60, before=50, last_time=LATER),
+            Page(3, token=instant_iso(LATER)),
+        ),
+        case(
+            "the last question of a walk by time",
+            by_time(TOTAL),
+            AT_NOON,
+            Seen(50, total=50, before=50, last_time=LATER),
+            Ended(TOTAL),
+        ),
+        case("one page is all", NoPaging(page_size=50, stop=(ONE,)), ALONE, Seen(50), Ended(ONE)),
+        case("ids are left", IdsWalk(("a", "b", "c"), 2), ALONE, Seen(0), Page(2, 2)),
+        case("no id is left", IdsWalk(("a", "b", "c"), 2), Page(2, 2), Seen(0), Ended("IDS_END")),
+        case(
+            "the last page of a range",
+            in_range(offset(SHORT), 3, 5),
+            Page(2, offset=150),
+            Seen(50),
+            Ended("RANGE_END"),
+        ),
+        case(
+            "a range of small pages goes on to its last item",
+            in_range(offset(EMPTY, step=Step.ITEMS), 3, 5),
+            Page(2, offset=150),
+            Seen(20),
+            Page(3, offset=170),
+        ),
+        case(
+            "a range may end before",
+            in_range(offset(SHORT), 3, 5),
+            Page(1, offset=100),
+            Seen(9),
+            Ended(SHORT),
+        ),
+        case(
+            "the last range counts what lies before it",
+            in_range(numbered(TOTAL), 3),
+            Page(1, offset=3),
+            Seen(9, total=109),
+            Ended(TOTAL),
+        ),
+        case(
+            "a range of numbered pages",
+            in_range(numbered(SHORT, first_page=0), 3, 4),
+            Page(1, offset=2),
+            Seen(50),
+            Ended("RANGE_END"),
         ),
     ],
 )
-def test_next_page(paging, page, seen, expected):
-    assert next_page(paging, page, seen) == expected
+def test_next_page(walk, page, seen, expected):
+    assert next_page(walk, page, seen) == expected
 
 
 @pytest.mark.parametrize(
     ("paging", "page", "seen"),
     [
-        pytest.param(token(EMPTY), FIRST, Seen(50), id="no token, and no rule speaks of it"),
-        pytest.param(token(EMPTY), FIRST, Seen(50, "t1"), id="its own token: a loop"),
-        pytest.param(
-            token(SAME_TOKEN), Page(1, token=None), Seen(50), id="no token is not the same token"
-        ),
-        pytest.param(offset(SHORT, max_pages=2), Page(2, offset=50), Seen(50), id="max_pages"),
-        pytest.param(token(NO_TOKEN, max_pages=1), FIRST, Seen(50, "t2"), id="max_pages, token"),
+        guard("no token, and no rule speaks of it", token(EMPTY), FIRST, Seen(50)),
+        guard("its own token: a loop", token(EMPTY), FIRST, Seen(50, "t1")),
+        guard("no token is not the same token", token(SAME_TOKEN), ALONE, Seen(50)),
+        guard("its own address", url(EMPTY), Page(2, token="/b"), Seen(50, "/b")),
+        guard("no address, no rule", url(EMPTY), ALONE, Seen(50)),
+        guard("no time to go on at", by_time(SHORT), ALONE, Seen(50)),
+        guard("an empty page nobody speaks of", offset(TOTAL), TWO, Seen(0, total=99)),
+        guard("an empty numbered page", numbered(TOTAL), TWO, Seen(0, has_more=False)),
+        guard("no items, no step", offset(NO_MORE, step=Step.ITEMS), TWO, Seen(0, has_more=True)),
+        guard("no reported step", offset(SHORT, step=Step.REPORTED), TWO, Seen(50)),
+        guard("a reported step of 0", offset(SHORT, step=Step.REPORTED), TWO, Seen(50, step=0)),
     ],
 )
 def test_silence_is_never_taken_for_the_end(paging, page, seen):
-    with pytest.raises(SliceIncomplete, match=f"page {page.number} "):
+    with pytest.raises(SliceIncomplete) as error:
         next_page(paging, page, seen)
+    assert not isinstance(error.value, SliceTooBig)
 
 
 @pytest.mark.parametrize(
-    ("paging", "expected"),
+    ("paging", "page", "seen", "reason"),
     [
-        (offset(SHORT), Page(1, offset=0)),
-        (token(NO_TOKEN), Page(1, token=None)),
-        (token(NO_TOKEN, initial_token="*"), Page(1, token="*")),
+        case("offset", offset(SHORT, max_pages=2), TWO, Seen(50, total=7), "PAGE_DEPTH"),
+        case("token", token(NO_TOKEN, max_pages=1), FIRST, Seen(50, "t", 7), "PAGE_DEPTH"),
+        case(
+            "a whole page at one instant",
+            by_time(SHORT),
+            AT_NOON,
+            Seen(50, last_time=NOON, total=7),
+            "RESULT_CAP",
+        ),
+        case(
+            "time that goes back",
+            by_time(SHORT),
+            Page(2, token=instant_iso(LATER)),
+            Seen(50, last_time=NOON, total=7),
+            "RESULT_CAP",
+        ),
     ],
 )
-def test_the_first_page(paging, expected):
-    assert first_page(paging) == expected
+def test_a_walk_that_cannot_get_further_is_cut_again(paging, page, seen, reason):
+    with pytest.raises(SliceTooBig) as error:
+        next_page(paging, page, seen)
+    assert (error.value.reason, error.value.total) == (reason, 7)
 
 
 @pytest.mark.parametrize(
-    ("paging", "page"),
+    ("walk", "expected"),
     [
-        (offset(SHORT), Page(1)),
-        (offset(SHORT), Page(7, offset=300)),
-        (token(NO_TOKEN), Page(1, token=None)),
-        (token(NO_TOKEN), Page(3, token="AoE/B:c==")),
+        (offset(SHORT), Page()),
+        (offset(SHORT, first_offset=1), Page(offset=1)),
+        (numbered(SHORT), Page(offset=1)),
+        (numbered(SHORT, first_page=0), Page()),
+        (token(NO_TOKEN), Page(token=None)),
+        (token(NO_TOKEN, initial_token="*"), Page(token="*")),
+        (url(NO_TOKEN), Page()),
+        (by_time(SHORT), Page()),
+        (in_range(offset(SHORT, first_offset=1), 3, 5), Page(offset=101)),
+        (in_range(numbered(SHORT, first_page=0), 3, 5), Page(offset=2)),
+        (IdsWalk(("a",), 2), Page()),
     ],
 )
-def test_a_stored_position_leads_back_to_its_page(paging, page):
-    assert page_at(paging, page.number, position(paging, page)) == page
+def test_the_first_page(walk, expected):
+    assert first_page(walk) == expected
+
+
+@pytest.mark.parametrize(
+    ("walk", "page", "expected"),
+    [
+        (offset(SHORT), TWO, Page(2, 50, size=25)),
+        (offset(SHORT), replace(TWO, size=25), Page(2, 50, size=12)),
+        (offset(SHORT), replace(TWO, size=1), None),
+        (numbered(SHORT), Page(3, 3), Page(3, 5, size=25)),
+        (numbered(SHORT, first_page=0), Page(3, 2), Page(3, 4, size=25)),
+        (numbered(SHORT), Page(3, 5, size=25), None),
+        (token(NO_TOKEN), FIRST, Page(1, token="t1", size=25)),
+        (by_time(SHORT), Page(2, token="t"), Page(2, token="t", size=25)),
+        (url(NO_TOKEN), FIRST, None),
+        (NoPaging(page_size=50, stop=(ONE,)), ALONE, None),
+        (IdsWalk(("a", "b"), 2), ALONE, None),
+        (in_range(offset(SHORT), 1, 2), ALONE, None),
+    ],
+)
+def test_half_a_page_begins_at_the_same_place_or_is_not_asked_for(walk, page, expected):
+    assert shrunk(walk, page) == expected

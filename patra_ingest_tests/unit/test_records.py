@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from patra_ingest.executor.mapping import tombstones
 from patra_ingest.model.records import ChangeCounts, ChangeRule, Known, change_of
 from patra_ingest_tests.builders import NOON, a_record
 
@@ -63,6 +64,22 @@ def test_the_same_version_again_changes_nothing(rule, updated, content, deleted)
     stored = Known(record.source_updated_at, record.content_hash, record.is_deleted)
 
     assert change_of(stored, record, rule) == "unchanged"
+
+
+@pytest.mark.parametrize("rule", ChangeRule)
+@pytest.mark.parametrize(
+    ("old", "expected"),
+    [
+        pytest.param(None, "deleted", id="of a record never seen"),
+        pytest.param(known(), "deleted", id="of a record we have"),
+        pytest.param(known(None), "deleted", id="of one without a time"),
+        pytest.param(known(deleted=True), "unchanged", id="of one that is deleted already"),
+    ],
+)
+def test_a_tombstone_deletes_once_whatever_the_rule(rule, old, expected):
+    (tombstone,) = tombstones(["a"])
+
+    assert change_of(old, tombstone, rule) == expected
 
 
 def test_counts_account_for_every_record():

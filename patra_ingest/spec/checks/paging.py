@@ -8,14 +8,17 @@ from patra_ingest.spec.words import PagingType, SizePolicy, Step, StopRule
 
 _BY_NUMBER = (PagingType.OFFSET, PagingType.PAGE)
 _MAX_PAGE = 10_000
-_TOKENS = ("token_param", "next_token", "next_url", "initial_token", "token_life")
+_TOKENS = (
+    *("token_param", "next_token", "next_url", "initial_token", "token_life"),
+    *("token_stays", "probe_tail"),
+)
 _NUMBERS = ("offset_param", "page_param", "step_path")
 _FOREIGN: Mapping[PagingType, tuple[str, ...]] = {
     PagingType.NONE: (*_TOKENS, *_NUMBERS),
     PagingType.OFFSET: (*_TOKENS, "page_param"),
     PagingType.PAGE: (*_TOKENS, "offset_param", "step_path"),
     PagingType.TOKEN: (*_NUMBERS, "next_url"),
-    PagingType.URL: (*_NUMBERS, "next_token", "token_param", "initial_token"),
+    PagingType.URL: (*_NUMBERS, "next_token", "token_param", "initial_token", "token_stays"),
     PagingType.TIME: (*_TOKENS, *_NUMBERS),
 }
 

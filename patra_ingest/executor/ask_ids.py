@@ -1,0 +1,151 @@
+"""Ask for records by their ids: in one request, or in as many as the source needs to answer.
+
+A request that is too long, or that one poisonous id makes fail, is halved until it passes or the
+bad id is alone. That an id is bad is believed only when others of the same request came through: a
+source that is down is no reason to blame its records.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from patra_ingest.errors import IngestError, PageTooBig, RequestRejected, Throttled, TransientError
+from patra_ingest.executor.asking import Asking
+from patra_ingest.executor.exchange import Exchange, Exchanged
+from patra_ingest.executor.leased import Work
+from patra_ingest.executor.request import render
+from patra_ingest.executor.two_phase import BadId, Reconciled, combine, halves, reconcile
+from patra_ingest.model.codes import HttpMethod
+from patra_ingest.spec.snapshot import CallSpec, ReconcileSpec
+from patra_ingest.spec.words import MissingIds
+
+Patient = Callable[[Callable[[], Exchanged]], Exchanged]
+_FAILED = (TransientError, RequestRejected, PageTooBig)
+
+
+@dataclass
+class IdsAnswer:
+    """Everything that came for some ids, over all the requests it took."""
+
+    exchanges: list[Exchanged] = field(default_factory=list)
+    items: list[object] = field(default_factory=list)
+    tombstones: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    merged: dict[str, str] = field(default_factory=dict)
+    bad: list[BadId] = field(default_factory=list)
+
+    def add(self, other: "IdsAnswer") -> None:
+        """Take in what came for other ids."""
+        self.exchanges += other.exchanges
+        self.items += other.items
+        self.tombstones += other.tombstones
+        self.missing += other.missing
+        self.merged |= other.merged
+        self.bad += other.bad
+
+
+@dataclass(frozen=True)
+class IdsQuestion:
+    """Which ids are asked for, of whom, and what a missing one means."""
+
+    work: Work
+    call: CallSpec
+    rule: ReconcileSpec
+    asking: Asking
+
+    def of(self, ids: tuple[str, ...]) -> "IdsQuestion":
+        """Return the same question for other ids."""
+        return replace(self, asking=replace(self.asking, ids=ids))
+
+
+def ask_for_ids(
+    exchange: Exchange, question: IdsQuestion, patient: Patient, once: Patient
+) -> IdsAnswer:
+    """Return what the source has for the ids of a question; halves are asked for only `once`."""
+    try:
+        return _ask(exchange, question, patient)
+    except _FAILED as error:
+        alone = len(question.asking.ids) < 2
+        if isinstance(error, Throttled) or alone or not question.rule.isolate:
+            raise
+        question.work.healing.halved = True
+        return _isolate(exchange, question, error, once)
+
+
+def _isolate(
+    exchange: Exchange, question: IdsQuestion, whole: IngestError, once: Patient
+) -> IdsAnswer:
+    """Find who makes a request fail; raise its error when the source is to blame, not an id."""
+    answer, failed = IdsAnswer(), dict[str, IngestError]()
+    waiting = list(halves(question.asking.ids))
+    while waiting:
+        part = waiting.pop(0)
+        try:
+            answer.add(_ask(exchange, question.of(part), once))
+        except Throttled:
+            raise
+        except _FAILED as error:
+            if len(part) == 1:
+                failed[part[0]] = error
+            else:
+                waiting[:0] = halves(part)
+    fine = [one for one in question.asking.ids if one not in failed]
+    if not fine:
+        raise whole
+    if any(isinstance(error, TransientError) for error in failed.values()):
+        _require_alive(exchange, question.of((fine[0],)), whole, once)
+    answer.bad = [BadId(one, str(error)) for one, error in failed.items()]
+    return answer
+
+
+def _require_alive(
+    exchange: Exchange, question: IdsQuestion, whole: IngestError, once: Patient
+) -> None:
+    """Raise unless the source still answers for an id that it has answered for before."""
+    try:
+        _ask(exchange, question, once)
+    except Throttled:
+        raise
+    except _FAILED:
+        raise whole from None
+
+
+def _ask(exchange: Exchange, question: IdsQuestion, patient: Patient) -> IdsAnswer:
+    if len(question.asking.ids) > 1 and _is_too_long(question):
+        answer = IdsAnswer()
+        for half in halves(question.asking.ids):
+            answer.add(_ask(exchange, question.of(half), patient))
+        return answer
+    return _ask_whole(exchange, question, patient)
+
+
+def _ask_whole(exchange: Exchange, question: IdsQuestion, patient: Patient) -> IdsAnswer:
+    first, answer = _ask_once(exchange, question, patient)
+    rule = question.rule.missing
+    if first.missing and rule is MissingIds.RETRY_THEN_GONE:
+        again, more = _ask_once(exchange, question.of(first.missing), patient)
+        first = combine(first, again)
+        answer.add(more)
+    answer.items = list(first.items)
+    answer.missing, answer.merged = list(first.missing), dict(first.merged)
+    return answer
+
+
+def _ask_once(
+    exchange: Exchange, question: IdsQuestion, patient: Patient
+) -> tuple[Reconciled, IdsAnswer]:
+    work, call, asking = question.work, question.call, question.asking
+    is_suspect = question.rule.isolate and len(asking.ids) > 1
+    got = patient(lambda: exchange.ask(work, call, asking, None, is_suspect))
+    answer = IdsAnswer([got], tombstones=list(got.decoded.gone))
+    if got.is_gone:
+        return Reconciled([], asking.ids), answer
+    return reconcile(asking.ids, got.decoded, call, question.rule), answer
+
+
+def _is_too_long(question: IdsQuestion) -> bool:
+    """Return whether the address would be longer than the source takes; a body is no address."""
+    call = question.call
+    if call.request.method is not HttpMethod.GET:
+        return False
+    request = render(question.work.plan.spec, question.asking)
+    return request.body is None and len(request.full_url) > call.batching.max_url

@@ -1,0 +1,94 @@
+"""When a slice has taken so much that its rest is better cut again, and what that rest is. Pure.
+
+A declared budget (planning.slice_requests, planning.slice_time) always counts. That a slice is far
+deeper than expected, or that the source keeps turning us away, counts only where the rest is known:
+cutting a slice again whole would repeat all its pages.
+"""
+
+from datetime import datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from patra_ingest.errors import SliceTooBig
+from patra_ingest.executor.history import History
+from patra_ingest.executor.leased import Work
+from patra_ingest.model.bounds import Bounds
+from patra_ingest.model.codes import ResliceReason
+from patra_ingest.model.window import Window, floor_to, parse_instant
+from patra_ingest.spec.paging import OffsetPaging, PagePaging
+from patra_ingest.spec.words import Consistency
+
+_FEW_REQUESTS = 20  # too few to judge a slice by
+_DEEPER = 4  # … times as many pages as were expected
+_THROTTLED_SHARE = 0.05
+
+
+def find_excess(work: Work, history: History) -> SliceTooBig | None:
+    """Return why the rest of a slice must be cut again before its next page is asked for."""
+    planning, requests = work.plan.spec.planning, history.total("reqCount")
+    if not is_cuttable(work):
+        return None
+    spent = timedelta(milliseconds=sum(_millis(stats) for stats in history.batches))
+    if planning.slice_requests is not None and requests >= planning.slice_requests:
+        return _budget(f"{requests} requests are all that planning.slice_requests allows", history)
+    if planning.slice_time is not None and spent >= planning.slice_time:
+        return _budget(f"{spent} is all that planning.slice_time allows", history)
+    if requests < _FEW_REQUESTS or find_rest(work, history) is None:
+        return None
+    turned_away = history.total("429Count")
+    if turned_away > requests * _THROTTLED_SHARE:
+        told = f"{turned_away} of {requests} requests were turned away"
+        return SliceTooBig(ResliceReason.THROTTLED, told, history.promised)
+    expected = work.expected_requests
+    if expected is not None and requests > _DEEPER * expected:
+        told = f"{requests} requests so far, {expected} were expected"
+        return SliceTooBig(ResliceReason.PAGE_DEPTH, told, history.promised)
+    return None
+
+
+def is_cuttable(work: Work) -> bool:
+    """Return whether a slice can be cut finer by time, by pages or by ids."""
+    bounds, window = work.bounds, work.plan.spec.window
+    if bounds.window is not None:
+        return bounds.window.end - bounds.window.start >= 2 * window.min_span
+    return False
+
+
+def find_rest(work: Work, history: History) -> Bounds | None:
+    """Return what of a slice is still to be asked for; None when that cannot be told.
+
+    It can where items come in the order of their update times and none is skipped when others
+    move: everything before the newest one seen has then been read.
+    """
+    spec, bounds = work.plan.spec, work.bounds
+    paging, window = spec.paging, bounds.window
+    by_number = isinstance(paging, OffsetPaging | PagePaging)
+    shifts = by_number and paging.consistency is Consistency.UNSTABLE
+    if window is None or spec.detail or paging.order != "ASC" or shifts:
+        return None
+    seen = [stats["observedMax"] for stats in history.batches if stats.get("observedMax")]
+    if not seen:
+        return None
+    newest = max(_instant(at) for at in seen)
+    start = floor_to(newest, spec.window.granularity, ZoneInfo(spec.window.zone))
+    if not window.start < start < window.end:
+        return None
+    return Bounds(Window(start, window.end), splits=bounds.splits, partition=bounds.partition)
+
+
+def remaining(work: Work, history: History) -> dict[str, Any]:
+    """Return the rest of a slice as a re-slice request keeps it; empty for the whole slice."""
+    rest = find_rest(work, history)
+    return {"bounds": rest.as_json()["bounds"]} if rest else {}
+
+
+def _budget(told: str, history: History) -> SliceTooBig:
+    return SliceTooBig(ResliceReason.BUDGET, told, history.promised)
+
+
+def _millis(stats: dict[str, Any]) -> float:
+    return float(stats["latencyMs"] + stats["waitedMs"])
+
+
+def _instant(at: str | datetime) -> datetime:
+    return at if isinstance(at, datetime) else parse_instant(at)

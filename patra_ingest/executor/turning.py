@@ -1,0 +1,230 @@
+"""What an answer means for its slice: records, numbers, and where the walk goes on. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from patra_ingest.errors import SliceIncomplete, SliceTooBig
+from patra_ingest.executor.certificate import pack_ids
+from patra_ingest.executor.decoding import Decoded
+from patra_ingest.executor.history import History, require_reach, require_sense, require_shape
+from patra_ingest.executor.leased import Details, Place, Work
+from patra_ingest.executor.mapping import Mapped, map_items, tombstones
+from patra_ingest.executor.paging import Ended, Page, RangeWalk, Seen, next_page, position
+from patra_ingest.executor.two_phase import BadId, hold_against
+from patra_ingest.model.codes import ResliceReason
+from patra_ingest.model.keys import item_key
+from patra_ingest.spec.localize import query_window
+from patra_ingest.spec.paging import NoPaging, TimePaging, TokenPaging, UrlPaging
+from patra_ingest.spec.snapshot import CallSpec
+from patra_ingest.spec.words import MissingIds
+
+
+@dataclass(frozen=True)
+class Turned:
+    """One answer, turned into what is written and where the walk goes on."""
+
+    call: CallSpec  # whose records these are
+    mapped: Mapped
+    following: Place | None
+    numbers: dict[str, Any]
+    gone: tuple[str, ...] = ()  # ids that the source does not have any more
+    bad_ids: tuple[BadId, ...] = ()
+
+
+def turn_page(work: Work, place: Place, decoded: Decoded, history: History) -> Turned:
+    """Turn a page of a walk: into records, or into ids whose records are fetched next."""
+    spec, page = work.plan.spec, place.page
+    if decoded.total == 0 and history.walked:
+        # That there is nothing at all is no promise in the middle of a walk.
+        decoded = replace(decoded, total=None)
+    require_reach(decoded, page, spec.cap.max)
+    mapped = _map(work, spec, decoded)
+    if not isinstance(spec.paging, TimePaging):  # by time, the end of a page begins the next one
+        require_sense(decoded, mapped, page, history)
+    after = _after(work, page, decoded, mapped, history)
+    _require_whole(work, decoded, history)
+    following = None if isinstance(after, Ended) else after
+    numbers = _walk_numbers(work, page, decoded, mapped, after)
+    if spec.detail is None:
+        whole = replace(mapped, records=[*mapped.records, *tombstones(decoded.gone)])
+        return Turned(spec, whole, Place(following) if following else None, numbers)
+    found = _new_ids(mapped, history)
+    numbers |= {
+        "phase": "SEARCH",
+        "foundCount": len(decoded.items),
+        "foundIds": list(found),
+        "searchAt": position(work.walk, page),
+        "searchNext": position(work.walk, following) if following else None,
+    }
+    numbers["itemsCount"] = len(mapped.bad) + mapped.out_of_window
+    details = Details(found, 0, spec.detail.batch, following)
+    empty = replace(mapped, records=[])
+    return Turned(spec, empty, after_details(page, details), numbers)
+
+
+def after_details(page: Page, details: Details) -> Place | None:
+    """Return where a walk goes on: with the rest of the details, else with the search."""
+    if details.done < len(details.ids):
+        return Place(page, details)
+    return Place(details.after) if details.after else None
+
+
+def _new_ids(mapped: Mapped, history: History) -> tuple[str, ...]:
+    """Return the ids of a search page that no earlier page has found."""
+    found = dict.fromkeys(record.provider_id for record in mapped.records)
+    return tuple(one for one in found if item_key(one) not in history.ids)
+
+
+@dataclass(frozen=True)
+class IdsSeen:
+    """What came for the ids of one batch."""
+
+    items: Sequence[Any]
+    tombstones: Sequence[str]
+    missing: Sequence[str]
+    merged: Mapping[str, str]
+    bad: Sequence[BadId]
+
+
+def turn_ids(work: Work, place: Place, seen: IdsSeen) -> Turned:
+    """Turn what came for ids into records; every id is a record, gone, merged or bad."""
+    call, rule = work.call_at(place)
+    asked = work.asked_ids(place)
+    if seen.missing and rule and rule.missing is MissingIds.FAIL:
+        raise SliceIncomplete(f"the source has no {', '.join(seen.missing[:10])}")
+    decoded = Decoded(list(seen.items), gone=tuple(seen.tombstones))
+    mapped = _map(work, call, decoded)
+    if len(decoded.items) > 1:
+        require_shape(decoded, mapped)
+    accepted = set(seen.merged.values())
+    if rule and rule.aliases:
+        accepted |= {record.provider_id for record in mapped.records}
+    mapped = hold_against(asked, mapped, sorted(accepted))
+    records = [*mapped.records, *tombstones(decoded.gone)]
+    following = _after_ids(work, place)
+    numbers = {
+        "itemsCount": len(decoded.items) - mapped.skipped + len(decoded.gone),
+        "listed": len(decoded.items),
+        "withoutId": len(decoded.items) - len(mapped.ids),
+        "idKeys": pack_ids(mapped.ids),
+        "total": None if place.details else len(asked_in_all(work)),
+        "askedCount": len(asked),
+        "goneIds": len(seen.missing) + len(decoded.gone),
+        "badIds": len(seen.bad),
+        "hasNext": following is not None,
+        "stopRule": None if following else "IDS_END",
+    }
+    if place.details is not None:
+        numbers["phase"] = "DETAIL"
+    if seen.merged:
+        numbers["merged"] = dict(seen.merged)
+    gone = (*seen.missing, *(old for old, new in seen.merged.items() if old != new))
+    whole = replace(mapped, records=records)
+    return Turned(call, whole, following, numbers, gone, tuple(seen.bad))
+
+
+def asked_in_all(work: Work) -> tuple[str, ...]:
+    """Return every id of a slice that is cut by ids."""
+    return work.bounds.ids.ids if work.bounds.ids else ()
+
+
+def _after_ids(work: Work, place: Place) -> Place | None:
+    if place.details is not None:
+        details = replace(place.details, done=place.details.reached)
+        return after_details(place.page, details)
+    after = next_page(work.walk, place.page, Seen(0))
+    return None if isinstance(after, Ended) else Place(after)
+
+
+def _map(work: Work, call: CallSpec, decoded: Decoded) -> Mapped:
+    spec, window = work.plan.spec, work.bounds.window
+    asked = query_window(spec.window, window, work.lookback) if window else None
+    return map_items(decoded.items, call, spec.window.zone, asked)
+
+
+def _after(
+    work: Work, page: Page, decoded: Decoded, mapped: Mapped, history: History
+) -> Page | Ended:
+    seen = Seen(
+        len(decoded.items),
+        decoded.next,
+        decoded.total,
+        decoded.has_more,
+        decoded.step,
+        history.walked,
+        mapped.observed_max,
+    )
+    return next_page(work.walk, page, seen)
+
+
+def _require_whole(work: Work, decoded: Decoded, history: History) -> None:
+    """Raise when one page is all there is and it is less than what the source says it has."""
+    paging, total = work.plan.spec.paging, decoded.total
+    if not isinstance(paging, NoPaging) or total is None or work.bounds.ids is not None:
+        return
+    allowed = paging.total.tolerance * total if paging.total else 0
+    if total - len(decoded.items) > allowed and len(decoded.items) >= paging.page_size:
+        raise SliceTooBig(
+            ResliceReason.RESULT_CAP,
+            f"the slice holds {total} records and one page brings {len(decoded.items)}",
+            total,
+        )
+
+
+def _walk_numbers(
+    work: Work, page: Page, decoded: Decoded, mapped: Mapped, after: Page | Ended
+) -> dict[str, Any]:
+    """Return what a page says of itself, in the words of the batch's stats."""
+    ended = after if isinstance(after, Ended) else None
+    return {
+        "itemsCount": len(decoded.items) - mapped.skipped + len(decoded.gone),
+        "listed": len(decoded.items),
+        "ignored": mapped.skipped,
+        "withoutId": len(decoded.items) - len(mapped.ids),
+        "total": _promised(work, page, decoded),
+        "idKeys": pack_ids(mapped.ids),
+        "hasNext": ended is None,
+        "nextHint": _hint(work, after) if isinstance(after, Page) else None,
+        "stopRule": ended.rule if ended else None,
+    }
+
+
+def _hint(work: Work, after: Page) -> dict[str, Any]:
+    paging = work.plan.spec.paging
+    return {
+        "token": after.token if isinstance(paging, TokenPaging | TimePaging) else None,
+        "page": after.number,
+        "url": after.token if isinstance(paging, UrlPaging) else None,
+    }
+
+
+def _promised(work: Work, page: Page, decoded: Decoded) -> int | None:
+    """Return how much the slice holds by this answer; None where the answer cannot know."""
+    paging, total = work.plan.spec.paging, decoded.total
+    first_only = isinstance(paging, TimePaging) or (paging.total and paging.total.first_page_only)
+    if total is None or (first_only and page.number > 1):
+        return None
+    if isinstance(work.walk, RangeWalk):
+        pages, size = work.walk.pages, paging.page_size
+        rest = max(0, total - (pages.first - 1) * size)
+        return rest if pages.past is None else min(rest, (pages.past - pages.first) * size)
+    return total
+
+
+def ends_too_early(work: Work, place: Place, turned: Turned, history: History) -> bool:
+    """Return whether a walk ends with less than was promised, or its end must be looked at twice.
+
+    A source may lose its next token once, or answer with an empty page when it is busy.
+    """
+    if turned.numbers["stopRule"] is None or place.details or work.bounds.ids:
+        return False
+    paging, total = work.plan.spec.paging, turned.numbers["total"]
+    total = history.promised if total is None else total
+    if isinstance(paging, TokenPaging | UrlPaging) and paging.probe_tail:
+        return bool(turned.numbers["stopRule"] == "NO_TOKEN")
+    if total is None or (paging.total and paging.total.is_estimate):
+        return False
+    reached = history.walked + turned.numbers["listed"]
+    tolerance = paging.total.tolerance if paging.total else 0.0
+    return bool(total - reached > tolerance * total)

@@ -1,0 +1,1 @@
+"""What real sources do to their callers, each habit to be switched on by name. Pure."""

@@ -1,0 +1,1 @@
+"""Packs of pretend sources: one per behaviour that real ones have."""

@@ -1,0 +1,106 @@
+"""A secret is hidden by its value, under any name and in any spelling."""
+
+import json
+import re
+from urllib.parse import parse_qsl, quote, quote_plus, urlsplit
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from patra_ingest.transport.hiding import hide, strip_url
+from patra_ingest.transport.messages import Request, Response
+from patra_ingest_tests.builders import NOON
+
+SECRET = 's3/cr+t "é=&%'
+texts = st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), min_size=8, max_size=30)
+
+
+def spellings(secret):
+    return [
+        secret,
+        quote(secret),
+        quote(secret, safe=""),
+        quote_plus(secret),
+        re.sub("%..", lambda found: found[0].lower(), quote(secret, safe="")),
+        quote(quote(secret, safe=""), safe=""),
+        json.dumps(secret)[1:-1],
+        json.dumps(secret, ensure_ascii=False)[1:-1],
+        json.dumps(json.dumps(secret))[3:-3],
+    ]
+
+
+@pytest.mark.parametrize("spelling", sorted(set(spellings(SECRET))))
+def test_every_spelling_is_hidden(spelling):
+    assert hide(f"see {spelling} there", {SECRET}) == "see *** there"
+
+
+@given(texts, st.text(), st.text())
+def test_no_spelling_of_any_secret_is_left(secret, before, after):
+    for spelling in spellings(secret):
+        assert spelling not in hide(f"{before}{spelling}{after}", {secret}).replace("***", "\0")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("?k=abc&q=abcdef", "?k=***&q=abcdef"),
+        ("abc", "***"),
+        ("?page=1", "?page=1"),
+    ],
+)
+def test_a_short_secret_is_hidden_as_a_whole_word(text, expected):
+    assert hide(text, {"abc", ""}) == expected
+
+
+def test_a_request_shows_its_secret_under_no_name():
+    request = Request(
+        "GET",
+        f"https://h.example/{quote(SECRET, safe='')}/works",
+        (("k", SECRET), ("rows", "5")),
+        {"X-Custom": f"id {SECRET}", "X-Api-Key": SECRET, "Accept": "application/json"},
+        hidden=frozenset({SECRET}),
+    )
+
+    assert request.shown_url == "https://h.example/***/works?k=***&rows=5"
+    assert repr(request) == f"Request(GET {request.shown_url})"
+    assert request.shown_headers == {
+        "x-custom": "id ***",
+        "x-api-key": "***",
+        "accept": "application/json",
+    }
+
+
+def test_an_answer_can_hide_the_key_it_repeats():
+    response = Response(
+        403, {}, b"", 0.1, "https://h.example/", NOON, hidden=frozenset({"k-123456"})
+    )
+
+    assert response.hide("your key k-123456 is blocked") == "your key *** is blocked"
+    assert "k-123456" not in repr(response)
+
+
+@pytest.mark.parametrize(
+    ("url", "left"),
+    [
+        ("https://h.example/p?cursor=a%2Bb&k=K-123456", "https://h.example/p?cursor=a%2Bb"),
+        ("https://h.example/p?k=other&cursor=x", "https://h.example/p?cursor=x"),
+        ("https://h.example/p?again=K%2D123456", "https://h.example/p"),
+        ("https://u:p@h.example/p?q=abc", "https://h.example/p?q=abc"),
+        ("/relative?k=K-123456&&a=", "/relative?&a="),
+        ("https://[broken/K-123456", "https://[broken/***"),
+    ],
+)
+def test_a_stored_url_loses_the_credential_and_nothing_else(url, left):
+    request = Request("GET", "", hidden=frozenset({"K-123456", "abc"}), signed=frozenset({"k"}))
+
+    assert request.strip(url) == left
+
+
+@given(st.lists(st.tuples(st.text(min_size=1), st.text())))
+def test_a_url_without_a_credential_keeps_its_parameters(pairs):
+    url = Request("GET", "https://h.example/p", tuple(pairs)).full_url
+
+    kept = parse_qsl(urlsplit(strip_url(url, {"K-123456-never"})).query, keep_blank_values=True)
+
+    assert kept == pairs
