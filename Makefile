@@ -10,7 +10,7 @@ demo: .venv/ready          ## set up, harvest a local upstream through Dagster, 
 	@$(BIN)/patra demo
 
 test: .venv/ready          ## every test; MySQL too when PATRA_TEST_MYSQL_URL is set or mysqld is found
-	@$(BIN)/pytest
+	@$(BIN)/pytest -n 2 --dist loadfile
 
 check: .venv/ready         ## format, lint, types, import contracts, file sizes, Dagster definitions
 	@$(BIN)/ruff format --check .

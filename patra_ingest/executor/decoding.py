@@ -20,7 +20,7 @@ from patra_ingest.executor.places import (
     shown,
 )
 from patra_ingest.executor.trees import BodyUnreadable, plain, read_tree
-from patra_ingest.executor.triage import sample
+from patra_ingest.executor.triage import shown_answer
 from patra_ingest.expr.functions import to_text
 from patra_ingest.expr.path import Path, compile_path
 from patra_ingest.expr.safe_regex import SafeRegex, safe_regex
@@ -62,7 +62,24 @@ def decode(
     except ValueError as error:
         raise EndpointHalted(
             f"{response.url}: {error}; the source has changed its shape, or has not done as asked:"
-            f" {sample(response.body)}"
+            f" {shown_answer(response)}"
+        ) from error
+
+
+def require_echo(
+    response: Response, tree: Any, call: CallSpec, variables: Mapping[str, object]
+) -> None:
+    """Raise when an answer without items shows that something else was asked than we did.
+
+    It need not say all that a page says; what it says must fit.
+    """
+    try:
+        for expectation in call.response.expect:
+            if path(expectation.path).first(tree) is not None:
+                _require_expected(tree, expectation, variables)
+    except ValueError as error:
+        raise EndpointHalted(
+            f"{response.url}: {error}; the source has not done as asked"
         ) from error
 
 

@@ -5,11 +5,11 @@ a stored body and a spent permit.
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import cache
-from hashlib import sha256
 from typing import Any
 
 from patra_ingest.clock import Clock
@@ -23,7 +23,15 @@ from patra_ingest.errors import (
 )
 from patra_ingest.executor.asking import Asking, variables_of
 from patra_ingest.executor.breaker import Breakers, is_failure
-from patra_ingest.executor.decoding import Decoded, decode, path, read_tree
+from patra_ingest.executor.decoding import (
+    BodyUnreadable,
+    Decoded,
+    decode,
+    path,
+    read_tree,
+    require_echo,
+)
+from patra_ingest.executor.digests import request_digest, response_digest
 from patra_ingest.executor.leased import Work
 from patra_ingest.executor.request import render
 from patra_ingest.executor.triage import judge
@@ -72,7 +80,11 @@ class Exchanged:
 
     def digests(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return what the ledger keeps of the request and of the response, without secrets."""
-        return request_digest(self.request), _response_digest(self.response, self.storage_key)
+        return request_digest(self.request), response_digest(self.response, self.storage_key)
+
+
+class _NextCredential(CredentialRefused):
+    """This credential has to rest; the next one is at hand."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +113,7 @@ class Exchange:
     def count(self, work: Work, request: Request, where: str) -> int:
         """Return the number that the answer to a counting request has at a path."""
         spec = work.plan.spec
-        reply = self._deliver(work, spec, self._signed(work, request, spec.auth).request, None)
+        reply = self._deliver(work, spec, self._signed(work, request, spec.auth), None)
         self._note(work, spec, reply.meaning)
         if isinstance(reply.meaning, IngestError):
             raise reply.meaning
@@ -140,8 +152,10 @@ class Exchange:
     ) -> Exchanged:
         """Send one written request and read its answer."""
         signed = self._signed(work, request, call.auth)
-        reply = self._deliver(work, call, signed.request, paging)
-        if isinstance(reply.meaning, CredentialRefused):
+        reply = self._deliver(work, call, signed, paging)
+        if isinstance(reply.meaning, CredentialRefused) and not isinstance(
+            reply.meaning, _NextCredential
+        ):
             self._renew(call, signed, reply.meaning)
         if isinstance(reply.meaning, TransientError):
             self._note(work, call, reply.meaning, is_suspect)
@@ -170,8 +184,13 @@ class Exchange:
         if isinstance(reply.meaning, IngestError):
             raise reply.meaning
         if reply.meaning is not None:  # a rule says that there is nothing
+            self._require_echo(call, reply, variables)
             return _NOTHING
         return decode(reply.response, reply.tree(), call, paging, variables)
+
+    def _require_echo(self, call: CallSpec, reply: _Reply, variables: Mapping[str, object]) -> None:
+        with suppress(BodyUnreadable):  # "no matches" may be said in plain words
+            require_echo(reply.response, reply.tree(), call, variables)
 
     def _signed(self, work: Work, request: Request, auth: AuthSpec) -> Signed:
         owner = work.plan.namespace.provenance
@@ -183,19 +202,17 @@ class Exchange:
             )
         return signed
 
-    def _deliver(
-        self, work: Work, call: CallSpec, request: Request, paging: Paging | None
-    ) -> _Reply:
+    def _deliver(self, work: Work, call: CallSpec, signed: Signed, paging: Paging | None) -> _Reply:
         """Send a request and follow where it is led, each hop with a permit of its own."""
-        reply = self._send_one(work, call, request, paging)
-        while (request_there := find_redirect(request, reply.response, call.http)) is not None:
-            request, before = request_there, reply.waited_seconds
-            reply = self._send_one(work, call, request, paging)
+        reply = self._send_one(work, call, signed, paging)
+        while there := find_redirect(signed.request, reply.response, call.http):
+            signed, before = replace(signed, request=there), reply.waited_seconds
+            reply = self._send_one(work, call, signed, paging)
             reply = replace(reply, waited_seconds=reply.waited_seconds + before)
         return reply
 
     def _send_one(
-        self, work: Work, call: CallSpec, request: Request, paging: Paging | None
+        self, work: Work, call: CallSpec, signed: Signed, paging: Paging | None
     ) -> _Reply:
         upstream, rate = self._upstream, call.rate
         self._pay(work, call)
@@ -203,18 +220,33 @@ class Exchange:
         deadline = self._clock.now() + LONGEST_WAIT
         with upstream.gate.permit(rate.key, limits, rate.cost, deadline, work.stop) as permit:
             try:
-                response = upstream.transport.send(request, permit)
+                response = upstream.transport.send(signed.request, permit)
             except TransientError as error:
                 self._note(work, call, error)
                 raise
             tree = cache(lambda: read_tree(response, call.response))
-            meaning = judge(response, call, tree, self._clock.now())
+            meaning = self._unless_spent(call, signed, judge(response, call, tree, self._now()))
             if isinstance(meaning, Throttled) and meaning.for_all:
                 # Before our place is free again: nobody slips in ahead of the silence.
                 upstream.gate.feedback(rate.key, meaning.retry_at)
         if paging is not None and response.status in paging.shrink_on:
             raise PageTooBig(f"{response.url} answered {response.status} to a page of this size")
         return _Reply(response, meaning, tree, permit.waited_seconds)
+
+    def _unless_spent(
+        self, call: CallSpec, signed: Signed, meaning: IngestError | Action | None
+    ) -> IngestError | Action | None:
+        """Turn a budget that is gone for long into a change of credential, if there is another."""
+        if not isinstance(meaning, Throttled) or signed.credential_name is None:
+            return meaning
+        is_long = meaning.retry_at - self._now() >= call.rate.park_after
+        if is_long and self._upstream.auth.exhaust(call.auth, signed, meaning.retry_at):
+            told = f"the budget of the credential {signed.credential_name} is used up: {meaning}"
+            return _NextCredential(told)
+        return meaning
+
+    def _now(self) -> datetime:
+        return self._clock.now()
 
     def _note(
         self,
@@ -254,32 +286,3 @@ class Exchange:
             empty = try_spend(tx, work.lease.slice_id, charges, now)
         if empty is not None:
             raise Throttled(empty.end, "the quota is used up")
-
-
-def request_digest(request: Request) -> dict[str, Any]:
-    """Return what the ledger keeps of a request, without secrets."""
-    body = {"bodyHash": f"sha256:{sha256(request.body).hexdigest()}"} if request.body else {}
-    return {
-        "method": request.method,
-        "url": request.shown_url,
-        "urlTemplate": request.shown_url.partition("?")[0],
-        "headers": request.shown_headers,
-        **body,
-    }
-
-
-def _response_digest(response: Response, storage_key: str) -> dict[str, Any]:
-    headers = response.headers
-    hints = {
-        "retryAfter": headers.get("retry-after"),
-        "rateLimitRemaining": headers.get("x-ratelimit-remaining"),
-    }
-    return {
-        "status": response.status,
-        "contentType": headers.get("content-type"),
-        "bytes": len(response.body),
-        "body": storage_key,
-        "sample": f"sha256:{storage_key.rpartition('/')[2].partition('.')[0]}",
-        "headerHints": hints,
-        "receivedAt": response.received_at,
-    }

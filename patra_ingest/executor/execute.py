@@ -4,6 +4,7 @@ The only broad handler stands around one task: whatever goes
 wrong with it ends this task and no other.
 """
 
+import logging
 import threading
 import traceback
 from collections.abc import Callable
@@ -52,6 +53,7 @@ from patra_ingest.model.bounds import read_bounds
 from patra_ingest.model.codes import ResliceReason, RunStatus, SliceStatus, TaskStatus
 from patra_ingest.spec.slice_spec import lookback_of, records_of, requests_of
 
+_log = logging.getLogger(__name__)
 OnBatch = Callable[[dict[str, Any]], None]
 Settle = Callable[[Connection, datetime], TaskEnd]
 
@@ -246,6 +248,12 @@ class TaskExecutor:
         try_complete_plan(tx, lease.plan_id, now)
         free(tx, [lease.slice_id], now)
         if failure.halts:
+            _log.error(
+                "%s/%s is held until a person resumes it: %s",
+                namespace.provenance,
+                namespace.endpoint,
+                failure.message,
+            )
             place_hold(
                 tx,
                 namespace.provenance,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from itertools import takewhile
 from typing import Any, TypeVar
 
@@ -15,6 +16,7 @@ from patra_ingest.model.codes import ResliceReason
 T = TypeVar("T")
 
 _MOST_EMPTY_PAGES = 5  # some sources hand out a few between full ones
+_MOST_KNOWN_PAGES = 3
 
 
 @dataclass
@@ -24,6 +26,7 @@ class History:
     batches: list[dict[str, Any]]
     ids: set[bytes]  # of the pages walked; those of details are among them
     walked: int = 0  # items on the pages so far
+    pages: set[str] = field(default_factory=set)  # what tells the pages apart
     attempts: list[dict[str, Any]] = field(default_factory=list)
     requests: int = 0
 
@@ -56,6 +59,7 @@ class History:
         self.batches.append(stats)
         if stats.get("phase") != "DETAIL":
             self.ids |= unpack_ids(stats["idKeys"])
+            self.pages.add(stats.get("pageHash", ""))
             self.walked += stats.get("listed", stats["itemsCount"])
         self.attempts, self.requests = [], 0
 
@@ -65,6 +69,12 @@ class History:
         walked = [stats for stats in self.batches if stats.get("phase") != "DETAIL"]
         found = [stats.get("foundCount", stats["itemsCount"]) for stats in walked]
         return len(list(takewhile(lambda count: count == 0, reversed(found))))
+
+    @property
+    def known_pages(self) -> int:
+        """How many of the last pages brought only ids that were known before."""
+        walked = [stats for stats in self.batches if stats.get("phase") != "DETAIL"]
+        return len(list(takewhile(lambda stats: stats.get("onlyKnown"), reversed(walked))))
 
     def total(self, key: str) -> int:
         """Return the sum of a number over all batches."""
@@ -77,11 +87,25 @@ def require_sense(decoded: Decoded, mapped: Mapped, page: Page, history: History
     empty = 0 if decoded.items else 1 + history.empty_pages
     if empty > _MOST_EMPTY_PAGES:
         raise SliceIncomplete(f"{empty} pages in a row are empty and none of them is the last")
-    ids = unpack_ids(pack_ids(mapped.ids))
-    if ids and ids <= history.ids and page.number > 1:
+    if page.number == 1 or not is_known(mapped, history):
+        return
+    # Records that were changed meanwhile may come once more; the very same ones go in a circle.
+    if page_hash(mapped) in history.pages or history.known_pages >= _MOST_KNOWN_PAGES:
         raise SliceIncomplete(
             f"page {page.number} repeats ids of earlier pages only: the source goes in a circle"
         )
+
+
+def is_known(mapped: Mapped, history: History) -> bool:
+    """Return whether a page holds only ids that earlier pages of the walk have brought."""
+    ids = unpack_ids(pack_ids(mapped.ids))
+    return bool(ids) and ids <= history.ids
+
+
+def page_hash(mapped: Mapped) -> str:
+    """Return what tells one page from another: its records, in their order, with their content."""
+    told = "".join(record.content_hash for record in mapped.records)
+    return blake2b(told.encode(), digest_size=12).hexdigest()
 
 
 def require_shape(decoded: Decoded, mapped: Mapped) -> None:

@@ -26,14 +26,15 @@ _THROTTLED_SHARE = 0.05
 def find_excess(work: Work, history: History) -> SliceTooBig | None:
     """Return why the rest of a slice must be cut again before its next page is asked for."""
     planning, requests = work.plan.spec.planning, history.total("reqCount")
-    if not is_cuttable(work):
+    rest = find_rest(work, history)
+    if not is_cuttable(work, rest or work.bounds):
         return None
     spent = timedelta(milliseconds=sum(_millis(stats) for stats in history.batches))
     if planning.slice_requests is not None and requests >= planning.slice_requests:
         return _budget(f"{requests} requests are all that planning.slice_requests allows", history)
     if planning.slice_time is not None and spent >= planning.slice_time:
         return _budget(f"{spent} is all that planning.slice_time allows", history)
-    if requests < _FEW_REQUESTS or find_rest(work, history) is None:
+    if requests < _FEW_REQUESTS or rest is None:
         return None
     turned_away = history.total("429Count")
     if turned_away > requests * _THROTTLED_SHARE:
@@ -46,12 +47,10 @@ def find_excess(work: Work, history: History) -> SliceTooBig | None:
     return None
 
 
-def is_cuttable(work: Work) -> bool:
-    """Return whether a slice can be cut finer by time, by pages or by ids."""
-    bounds, window = work.bounds, work.plan.spec.window
-    if bounds.window is not None:
-        return bounds.window.end - bounds.window.start >= 2 * window.min_span
-    return False
+def is_cuttable(work: Work, bounds: Bounds) -> bool:
+    """Return whether a slice, or its rest, can be cut finer by time."""
+    window, floor = bounds.window, work.plan.spec.window.min_span
+    return window is not None and window.end - window.start >= 2 * floor
 
 
 def find_rest(work: Work, history: History) -> Bounds | None:
@@ -77,9 +76,12 @@ def find_rest(work: Work, history: History) -> Bounds | None:
 
 
 def remaining(work: Work, history: History) -> dict[str, Any]:
-    """Return the rest of a slice as a re-slice request keeps it; empty for the whole slice."""
+    """Return the rest of a slice as a re-slice request keeps it; empty for the whole slice.
+
+    A rest that cannot be cut is of no use to the planner, but the whole slice may be.
+    """
     rest = find_rest(work, history)
-    return {"bounds": rest.as_json()["bounds"]} if rest else {}
+    return {"bounds": rest.as_json()["bounds"]} if rest and is_cuttable(work, rest) else {}
 
 
 def _budget(told: str, history: History) -> SliceTooBig:

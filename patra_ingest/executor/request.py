@@ -84,8 +84,9 @@ def _require_host(url: str, own: str, others: Sequence[str]) -> None:
     if there.netloc == here.netloc and there.scheme == here.scheme:
         return
     if there.hostname not in others or (here.scheme == "https" and there.scheme != "https"):
+        place = there.netloc.rpartition("@")[2]  # without a password
         raise EndpointHalted(
-            f"the next page is said to be at {there.scheme}://{there.netloc}, which is not"
+            f"the next page is said to be at {there.scheme}://{place}, which is not"
             f" {here.scheme}://{here.netloc}; name the host in paging.url_hosts if that is right"
         )
 

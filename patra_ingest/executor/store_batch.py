@@ -16,6 +16,8 @@ from patra_ingest.ledger.quarantine import quarantine_ids, quarantine_items
 from patra_ingest.ledger.records import mark_gone, upsert_newer
 from patra_ingest.ledger.runs import save_checkpoint
 from patra_ingest.model.lineage import BatchId
+from patra_ingest.spec.paging import TokenPaging, UrlPaging
+from patra_ingest.spec.snapshot import CallSpec, SpecSnapshot
 
 _UNKNOWN = "the source has no record of it, and neither have we"
 
@@ -90,6 +92,15 @@ def _end(
             dict(zip(("request", "response"), o.digests(), strict=True)) for o in others
         ]
     response["itemsPath"] = list(turned.call.response.items)
+    response["nextTokenPath"] = _next_place(turned.call)
     return BatchEnd(
         len(turned.mapped.records), following, first.storage_key, stats, request, response
     )
+
+
+def _next_place(call: CallSpec) -> str | None:
+    """Return where the next token or address is looked for, if that is a path."""
+    paging = call.paging if isinstance(call, SpecSnapshot) else None
+    if isinstance(paging, TokenPaging):
+        return paging.next_token.path
+    return paging.next_url.path if isinstance(paging, UrlPaging) else None

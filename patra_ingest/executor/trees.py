@@ -12,7 +12,7 @@ import orjson
 from patra_ingest.errors import EndpointHalted, TransientError
 from patra_ingest.executor.charset import Charset, as_text, charset_of, xml_names_its_charset
 from patra_ingest.executor.tables import HeaderChanged, read_rows
-from patra_ingest.executor.triage import sample
+from patra_ingest.executor.triage import shown_answer
 from patra_ingest.expr.xml_stream import find_trails, stream_xml
 from patra_ingest.expr.xml_tree import XmlNode, read_xml
 from patra_ingest.spec.snapshot import ResponseSpec
@@ -50,7 +50,7 @@ def read_tree(response: Response, spec: ResponseSpec, stream_from: int = STREAM_
         kind = response.headers.get("content-type", "no content type")
         seen = f"{response.url} answered {response.status} with {kind}"
         why = redact_text(str(error), 300)
-        first = sample(response.body)
+        first = shown_answer(response)
         if isinstance(error, HeaderChanged) and 200 <= response.status < 300:
             raise EndpointHalted(f"{seen}: {why}: {first}") from error
         unlike = f"that is not {_NAMES[spec.format]}"

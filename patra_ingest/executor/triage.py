@@ -22,6 +22,7 @@ from patra_ingest.errors import (
     TransientError,
 )
 from patra_ingest.executor.conditions import holds
+from patra_ingest.expr.path import compile_path
 from patra_ingest.model.codes import ResliceReason, RetryAfterPolicy
 from patra_ingest.spec.places import ErrorRule
 from patra_ingest.spec.snapshot import CallSpec, HttpSpec
@@ -71,14 +72,26 @@ def judge(
     read_once = cache(read_tree)
     for rule in call.errors:
         if holds(rule.when, response, read_once):
-            return _ruled(rule, response, call.http, now)
+            return _ruled(rule, response, call.http, now, _found(rule, response, read_once))
     return _by_status(response, call, now)
 
 
+def _found(rule: ErrorRule, response: Response, read_tree: Callable[[], Any]) -> str | None:
+    """Return what stands where a rule looked: an error deep in a body is seldom in its sample."""
+    where = rule.when.path
+    if where is None:
+        return None
+    value = compile_path(where).first(read_tree())
+    if isinstance(value, bool | int | float):
+        return f"{where}: {value}"
+    text = value if isinstance(value, str) else getattr(value, "text", "")
+    return f"{where}: {sample(response.hide(text).encode())}" if text.strip() else None
+
+
 def _ruled(
-    rule: ErrorRule, response: Response, http: HttpSpec, now: datetime
+    rule: ErrorRule, response: Response, http: HttpSpec, now: datetime, found: str | None
 ) -> IngestError | Action:
-    seen = _seen(response, rule.note)
+    seen = _seen(response, rule.note, found)
     match rule.do:
         case Action.EMPTY | Action.GONE:
             return rule.do
@@ -94,7 +107,7 @@ def _ruled(
         case Action.RESLICE:
             return SliceTooBig(ResliceReason.RESULT_CAP, seen)
         case Action.REJECT:
-            return RequestRejected(_seen(response, rule.note, _blamed(response)))
+            return RequestRejected(_seen(response, rule.note, found or _blamed(response)))
         case _:
             return _RAISED[rule.do](seen)
 
@@ -161,7 +174,7 @@ def sample(body: bytes) -> str:
     return redact_text("".join(sign if sign.isprintable() else "�" for sign in text))
 
 
-def shown(response: Response) -> str:
+def shown_answer(response: Response) -> str:
     """Return the beginning of an answer as `sample` does, also without the keys it repeats."""
     return sample(_hidden(response)) or "an empty body"
 
@@ -175,7 +188,7 @@ def _hidden(response: Response) -> bytes:
 def _seen(response: Response, *notes: str | None) -> str:
     said = "; ".join(note for note in notes if note)
     about = f" ({said})" if said else ""
-    return f"{response.url} answered {response.status}{about}: {shown(response)}"
+    return f"{response.url} answered {response.status}{about}: {shown_answer(response)}"
 
 
 def _blamed(response: Response) -> str | None:

@@ -7,7 +7,14 @@ from typing import Any
 from patra_ingest.errors import SliceIncomplete, SliceTooBig
 from patra_ingest.executor.certificate import pack_ids
 from patra_ingest.executor.decoding import Decoded
-from patra_ingest.executor.history import History, require_reach, require_sense, require_shape
+from patra_ingest.executor.history import (
+    History,
+    is_known,
+    page_hash,
+    require_reach,
+    require_sense,
+    require_shape,
+)
 from patra_ingest.executor.leased import Details, Place, Work
 from patra_ingest.executor.mapping import Mapped, map_items, tombstones
 from patra_ingest.executor.paging import Ended, Page, RangeWalk, Seen, next_page, position
@@ -46,6 +53,7 @@ def turn_page(work: Work, place: Place, decoded: Decoded, history: History) -> T
     _require_whole(work, decoded, history)
     following = None if isinstance(after, Ended) else after
     numbers = _walk_numbers(work, page, decoded, mapped, after)
+    numbers |= {"pageHash": page_hash(mapped), "onlyKnown": is_known(mapped, history)}
     if spec.detail is None:
         whole = replace(mapped, records=[*mapped.records, *tombstones(decoded.gone)])
         return Turned(spec, whole, Place(following) if following else None, numbers)
@@ -146,10 +154,13 @@ def _map(work: Work, call: CallSpec, decoded: Decoded) -> Mapped:
 def _after(
     work: Work, page: Page, decoded: Decoded, mapped: Mapped, history: History
 ) -> Page | Ended:
+    total = decoded.total
+    if total is None and not isinstance(work.walk, RangeWalk | TimePaging):
+        total = history.promised  # some sources tell it on the first page only
     seen = Seen(
         len(decoded.items),
         decoded.next,
-        decoded.total,
+        total,
         decoded.has_more,
         decoded.step,
         history.walked,
@@ -185,13 +196,15 @@ def _walk_numbers(
         "total": _promised(work, page, decoded),
         "idKeys": pack_ids(mapped.ids),
         "hasNext": ended is None,
-        "nextHint": _hint(work, after) if isinstance(after, Page) else None,
+        "nextHint": _hint(work, after if isinstance(after, Page) else None),
         "stopRule": ended.rule if ended else None,
     }
 
 
-def _hint(work: Work, after: Page) -> dict[str, Any]:
+def _hint(work: Work, after: Page | None) -> dict[str, Any]:
     paging = work.plan.spec.paging
+    if after is None:
+        return {"token": None, "page": None, "url": None}
     return {
         "token": after.token if isinstance(paging, TokenPaging | TimePaging) else None,
         "page": after.number,

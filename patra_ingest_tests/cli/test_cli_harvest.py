@@ -40,7 +40,7 @@ def test_init_can_be_repeated(patra, empty_db_url):
     first = ok(patra("init", PATRA_DB_URL=empty_db_url))
     again = ok(patra("init", PATRA_DB_URL=empty_db_url))
 
-    assert "is ready: 11 migrations applied" in first
+    assert "is ready: 12 migrations applied" in first
     assert again.endswith("is up to date.\n")
 
 
@@ -75,7 +75,7 @@ def test_plan_and_work_are_a_run_in_two_commands_and_a_held_endpoint_waits(patra
 
     assert (planned["plan_id"], planned["slices"]) == (1, 2)
     assert held["held"] == "lunch"
-    assert nothing == {"tasks": {}, "batches": {}}
+    assert nothing == {"tasks": {}, "batches": {}, "lowered": {}, "raised": {}}
 
     assert "1 holds lifted" in ok(patra("resume", "sandbox/works"))
     drained = json.loads(ok(patra("work", "--until-empty", "--lanes=2", "--json")))

@@ -261,7 +261,8 @@ def test_a_change_that_overlaps_one_to_come_is_refused(patra, home, tmp_path):
 
 
 def test_what_this_version_cannot_run_is_refused_when_it_is_planned(patra, home):
-    said = one_sentence(patra("plan", "pubmed", "--from", "2026-01-01", "--to", "2026-01-03"))
+    window = ("--from", "2026-01-01", "--to", "2026-01-03")
+    said = one_sentence(patra("plan", "sandbox", *window, "--set", "paging.fetch_ahead=2"))
 
-    assert "pubmed/changed compiles, but this version cannot run it yet: " in said
-    assert "detail" in said
+    assert "sandbox/works compiles, but this version cannot run it yet: " in said
+    assert "paging.fetch_ahead" in said

@@ -106,10 +106,14 @@ def test_the_schedule_plans_every_endpoint_once(home, instance):
         looked = defs.resolve_schedule_def("harvest_schedule").evaluate_tick(context)
 
     asked = {request.run_key: request for request in looked.run_requests}
-    assert list(asked) == [
-        "sandbox/works/2025-09-20T12:00:00+00:00",
-        "sandbox/works-by-offset/2025-09-20T12:00:00+00:00",
-    ]
+    assert {key.rpartition("/")[0] for key in asked} == {
+        "epmc/search",
+        "pubmed/changed",
+        "pubmed/new",
+        "sandbox/works",
+        "sandbox/works-by-offset",
+    }
+    assert {key.rpartition("/")[2] for key in asked} == {"2025-09-20T12:00:00+00:00"}
     for request in asked.values():
         assert dg.validate_run_config(defs.resolve_job_def("plan_job"), request.run_config)
         assert request.tags["patra/operation"] == "HARVEST"

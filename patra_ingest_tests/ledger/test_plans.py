@@ -88,14 +88,13 @@ def get_plan_spec(db):
 
 def test_a_spec_that_this_version_cannot_run_is_refused_and_the_reason_stays(db, planner):
     with db.write() as tx:
-        pack = a_pack(works=an_endpoint(errors=[{"when": {"status": 404}, "do": "EMPTY"}]))
-        apply_pack(tx, pack, day(1))
+        apply_pack(tx, a_pack(works=an_endpoint(paging={"fetch_ahead": 2})), day(1))
 
-    with pytest.raises(NotReady, match=r"example/works compiles, but this version cannot .*errors"):
+    with pytest.raises(NotReady, match=r"example/works compiles, but this .* paging.fetch_ahead"):
         planner.plan(a_trigger(start=day(0), end=day(1)))
 
     (root,) = rows(db, "ing_schedule_instance")
-    assert read_json(root["problems"]) == ["errors"]
+    assert read_json(root["problems"]) == ["paging.fetch_ahead"]
     assert rows(db, "ing_plan") == []
 
 

@@ -1,6 +1,5 @@
 """Sudden deaths by name, the source they are tried on, and everything a harvest leaves behind."""
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,11 +12,11 @@ from pymysql.err import OperationalError
 from sqlalchemy.engine import Dialect
 
 from patra_ingest.ledger.db import Db, find_instant, read_instant, read_json
-from patra_ingest.model.keys import outbox_key
 from patra_ingest.registry.pack import Pack
 from patra_ingest_tests.builders import a_pack, an_endpoint
 from patra_ingest_tests.fakes import Answer, Asked, Died, dying
 from patra_ingest_tests.pipeline.harness import FATES, Home, end_state
+from patra_ingest_tests.pipeline.laws import messages_of, require_sums
 
 ITEMS = 15  # of `works` a day: two pages of ten
 FOUND = ("f0", "f1", "f2", "f3", "f4", "f5")  # two pages of four, details of at most three
@@ -218,43 +217,12 @@ def _batches(home: Home, name: str) -> list[dict[str, Any]]:
     return found
 
 
-def messages_of(home: Home, name: str) -> list[Any]:
-    """Return what others are told, in order; every key is that of its payload, once."""
-    found, seen = [], Counter[str]()
-    for row in home.rows(_OUTBOX, code=f"record.{name}"):
-        told = read_json(row.payload_json)
-        who = (told["provenance"], told["endpoint"], told["id"], told["kind"])
-        version = (told["sourceUpdatedAt"], told["contentHash"], told["revision"])
-        assert row.dedup_key == outbox_key(*who, *version)
-        seen[row.dedup_key] += 1
-        found.append((*who[1:], *version, row.op_type, row.partition_key, row.status_code))
-    assert set(seen.values()) <= {1}
-    return sorted(found, key=str)
-
-
-def require_sums(home: Home, name: str) -> None:
-    """Insist that what a run says of itself is the sum of its batches."""
-    own: dict[int, Counter[str]] = {}
-    for row in home.rows(_BATCHES, code=name):
-        stats = read_json(row.stats)
-        own.setdefault(row.run_id, Counter()).update({key: stats[key] for key in FATES})
-    for row in home.rows("SELECT id, stats FROM ing_task_run WHERE provenance_code = :c", c=name):
-        stats = read_json(row.stats)
-        if stats is not None:
-            told = Counter({key: stats[key] for key in FATES})
-            assert +told == +own.get(row.id, Counter()), f"run {row.id} does not add up"
-
-
 _BATCHES = (
-    "SELECT b.run_id, b.endpoint_name, s.window_from, b.page_no, b.before_token, b.after_token,"
+    "SELECT b.endpoint_name, s.window_from, b.page_no, b.before_token, b.after_token,"
     " b.record_count, b.stats FROM ing_task_run_batch b"
     " JOIN ing_plan_slice s ON s.id = b.slice_id"
     " WHERE b.status_code = 'SUCCEEDED' AND b.provenance_code = :code"
     " ORDER BY b.endpoint_name, s.window_from, b.id"
-)
-_OUTBOX = (
-    "SELECT dedup_key, op_type, partition_key, status_code, payload_json FROM ing_outbox_message"
-    " WHERE channel = :code"
 )
 _QUARANTINE = (
     "SELECT endpoint_name, kind_code, provider_id, item_no, path, reason, value_text, fragment,"

@@ -178,5 +178,30 @@ def test_a_slice_that_cannot_be_cut_finer_fails_loudly_and_is_no_success(home):
         harvest(home, rounds=2)
 
     assert [one.status_code for one in slices(home)] == ["FAILED"]
-    assert "cannot be cut any finer" in home.one("SELECT answer FROM ing_reslice_request")
+    assert "cannot be cut any finer" in home.one("SELECT record_remarks FROM ing_reslice_request")
     assert end_state(home, "example").cursor is None
+
+
+LATE = [{**item, "updated": stamp(1439).replace(":00Z", ":59Z")} for item in works(45)]
+CROWDED = [*works(20), *LATE[20:]]  # twenty-five in the last second of the day
+
+
+def crowded(asked):
+    found, start = between(CROWDED, asked), int(asked["offset"])
+    return 200, {"items": found[start : start + 10], "total": len(found)}
+
+
+@pytest.mark.parametrize(
+    ("limit", "is_cut"), [({"slice_requests": 3}, False), ({"max_pages": 3}, True)]
+)
+def test_a_rest_that_cannot_be_cut_is_no_reason_to_fail(home, limit, is_cut):
+    endpoint = an_ordered(**({} if is_cut else limit))
+    endpoint["paging"] |= limit if is_cut else {}
+    with listening(crowded) as server:
+        home.apply(a_source(server.url, works=endpoint))
+        ends = harvest(home, rounds=4)
+
+    assert "FAILED" not in ends
+    assert ("RESLICED" in ends) == is_cut
+    assert records(home) == ids(45)
+    assert end_state(home, "example").cursor == day(1)

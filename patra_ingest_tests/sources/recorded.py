@@ -19,7 +19,13 @@ import pytest
 from patra_ingest.errors import IngestError
 from patra_ingest.executor.certificate import pack_ids
 from patra_ingest.executor.decoding import Decoded, decode, read_tree
-from patra_ingest.executor.history import History, require_sense, require_shape
+from patra_ingest.executor.history import (
+    History,
+    is_known,
+    page_hash,
+    require_sense,
+    require_shape,
+)
 from patra_ingest.executor.mapping import Mapped, map_items
 from patra_ingest.executor.paging import Ended, Page, Seen, first_page, next_page
 from patra_ingest.executor.triage import judge
@@ -160,14 +166,22 @@ def walk(source: str, names: Sequence[str], spec: SpecSnapshot) -> Walked:
     for name in names:
         assert isinstance(after, Page), f"the walk has ended before {name}: {after}"
         page = read(recorded(source, name), spec, spec.paging)
-        decoded = page.decoded
-        require_sense(decoded, page.mapped, after, history)
+        require_sense(page.decoded, page.mapped, after, history)
         walked.places.append(after)
         walked.pages.append(page)
         after = next_page(spec.paging, after, _seen(page, history))
-        listed = {"listed": len(decoded.items), "itemsCount": len(decoded.items)}
-        history.add({"idKeys": pack_ids(page.mapped.ids), **listed})
+        history.add(_stats(page, history))
     return Walked(walked.places, walked.pages, after)
+
+
+def _stats(page: Read, history: History) -> dict[str, Any]:
+    """Return what a batch's stats say of its page, as far as the next page depends on it."""
+    return {
+        "itemsCount": len(page.decoded.items),
+        "idKeys": pack_ids(page.mapped.ids),
+        "pageHash": page_hash(page.mapped),
+        "onlyKnown": is_known(page.mapped, history),
+    }
 
 
 def _seen(page: Read, history: History) -> Seen:

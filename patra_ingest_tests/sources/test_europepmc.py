@@ -137,7 +137,7 @@ SAID = [
             "open_access": False,
             "abstract": None,
         },
-        id="a DOI with capitals, no PMC id, no abstract",
+        id="neither PMC id nor abstract",
     ),
     pytest.param(
         *("12-search-json-core.json", "MED:39709208"),

@@ -1,6 +1,5 @@
 """What ends the pages of a slice, and what must never end them."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -14,7 +13,6 @@ from patra_ingest.executor.paging import (
     Seen,
     first_page,
     next_page,
-    shrunk,
 )
 from patra_ingest.model.bounds import PageRange
 from patra_ingest.model.window import instant_iso
@@ -78,7 +76,6 @@ AT_NOON = Page(2, token=instant_iso(NOON))
         case("a full page may hide another", offset(SHORT), ALONE, Seen(50), TWO),
         case("offsets grow by a page", offset(SHORT), TWO, Seen(50), Page(3, offset=100)),
         case("a short page is the last", offset(SHORT), ALONE, Seen(49), Ended(SHORT)),
-        case("an empty page is short", offset(SHORT), ALONE, Seen(0), Ended(SHORT)),
         case("a short page is not the last unless declared", offset(EMPTY), ALONE, Seen(49), TWO),
         case("an empty page is the last", offset(EMPTY), ALONE, Seen(0), Ended(EMPTY)),
         case(
@@ -134,10 +131,8 @@ AT_NOON = Page(2, token=instant_iso(NOON))
             Page(4, offset=6, size=25),
         ),
         case("page numbers grow by one", numbered(EMPTY), Page(offset=1), Seen(9), Page(2, 2)),
-        case("page numbers may begin at 0", numbered(EMPTY), Page(), Seen(9), Page(2, 1)),
         case("follow the token", token(NO_TOKEN), FIRST, Seen(50, "t2"), T2),
         case("no token, no page", token(NO_TOKEN), FIRST, Seen(50), Ended(NO_TOKEN)),
-        case("empty is no token", token(NO_TOKEN), FIRST, Seen(50, ""), Ended(NO_TOKEN)),
         case("an empty page with a token goes on", token(NO_TOKEN), FIRST, Seen(0, "t2"), T2),
         case("the token stands still", token(SAME_TOKEN), FIRST, Seen(50, "t1"), Ended(SAME_TOKEN)),
         case(
@@ -288,24 +283,3 @@ def test_a_walk_that_cannot_get_further_is_cut_again(paging, page, seen, reason)
 )
 def test_the_first_page(walk, expected):
     assert first_page(walk) == expected
-
-
-@pytest.mark.parametrize(
-    ("walk", "page", "expected"),
-    [
-        (offset(SHORT), TWO, Page(2, 50, size=25)),
-        (offset(SHORT), replace(TWO, size=25), Page(2, 50, size=12)),
-        (offset(SHORT), replace(TWO, size=1), None),
-        (numbered(SHORT), Page(3, 3), Page(3, 5, size=25)),
-        (numbered(SHORT, first_page=0), Page(3, 2), Page(3, 4, size=25)),
-        (numbered(SHORT), Page(3, 5, size=25), None),
-        (token(NO_TOKEN), FIRST, Page(1, token="t1", size=25)),
-        (by_time(SHORT), Page(2, token="t"), Page(2, token="t", size=25)),
-        (url(NO_TOKEN), FIRST, None),
-        (NoPaging(page_size=50, stop=(ONE,)), ALONE, None),
-        (IdsWalk(("a", "b"), 2), ALONE, None),
-        (in_range(offset(SHORT), 1, 2), ALONE, None),
-    ],
-)
-def test_half_a_page_begins_at_the_same_place_or_is_not_asked_for(walk, page, expected):
-    assert shrunk(walk, page) == expected

@@ -6,8 +6,9 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from patra_ingest.errors import RequestRejected
+from patra_ingest.executor.asking import Asking
 from patra_ingest.executor.paging import Page
-from patra_ingest.executor.request import Asking, render
+from patra_ingest.executor.request import render
 from patra_ingest.expr.query_rules import QueryBook
 from patra_ingest.spec.compile import compile_spec
 from patra_ingest.spec.declaration import Overrides

@@ -12,7 +12,7 @@ from patra_ingest.errors import (
     Throttled,
     TransientError,
 )
-from patra_ingest.executor.triage import find_retry_at, judge, sample, shown
+from patra_ingest.executor.triage import find_retry_at, judge, sample, shown_answer
 from patra_ingest_tests.builders import NOON, a_response, a_spec
 
 SPEC = a_spec()
@@ -234,7 +234,7 @@ def test_a_key_that_the_source_repeats_is_hidden_also_where_the_sample_ends(befo
     body = b"x" * before + b" no such key: CANARY-0123456789 "
     response = replace(a_response(body, 403), hidden=frozenset({"CANARY-0123456789"}))
 
-    assert "CANARY" not in shown(response)
+    assert "CANARY" not in shown_answer(response)
     assert "CANARY" not in str(judged(response))
 
 
