@@ -91,9 +91,31 @@ def _isolate(
     fine = [one for one in question.asking.ids if one not in failed]
     if not fine:
         raise whole
-    if any(isinstance(error, TransientError) for error in failed.values()):
+    passing = [one for one, error in failed.items() if isinstance(error, TransientError)]
+    if passing:
         _require_alive(exchange, question.of((fine[0],)), whole, once)
+        answer.add(_ask_again(exchange, question, passing, failed, once))
     answer.bad = [BadId(one, str(error)) for one, error in failed.items()]
+    return answer
+
+
+def _ask_again(
+    exchange: Exchange,
+    question: IdsQuestion,
+    ids: list[str],
+    failed: dict[str, IngestError],
+    once: Patient,
+) -> IdsAnswer:
+    """Ask for ids that may have failed by chance; one that comes through has not `failed`."""
+    answer = IdsAnswer()
+    for one in ids:
+        try:
+            answer.add(_ask(exchange, question.of((one,)), once))
+            del failed[one]
+        except Throttled:
+            raise
+        except _FAILED as error:
+            failed[one] = error
     return answer
 
 

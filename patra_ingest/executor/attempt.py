@@ -8,8 +8,8 @@ from typing import Any
 from patra_ingest.cursor.advance import Evidence
 from patra_ingest.executor.history import History
 from patra_ingest.executor.leased import Healing, Place, Work
-from patra_ingest.executor.outcome import run_stats
 from patra_ingest.model.lineage import BatchId
+from patra_ingest.model.run_stats import run_stats
 
 
 class TaskEnd(StrEnum):
@@ -33,6 +33,7 @@ class Attempt:
     retry_count: int
     own: list[dict[str, Any]] = field(default_factory=list)
     last_batch: BatchId | None = None
+    begun: int = 0  # how often the slice was begun before, if its walk was given up
 
     def begin_batch(self) -> None:
         """Forget what was done to get the last batch through."""

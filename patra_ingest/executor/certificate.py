@@ -27,6 +27,7 @@ class Promise:
     place: str | None = None
     tolerance: float = 0.0
     is_estimate: bool = False
+    shifts: bool = False  # pages are counted: a record that goes pulls another past a page's edge
 
 
 @dataclass(frozen=True)
@@ -88,9 +89,11 @@ def certify(batches: Sequence[dict[str, Any]], promise: Promise) -> Certificate:
     in_two_phases = any("foundCount" in stats for stats in walked)
     reached = len(ids) + nameless
     landed = sum(len(unpack_ids(stats["idKeys"])) for stats in details)
-    asked = sum(stats["askedCount"] for stats in details)
-    is_resolved = not in_two_phases or asked >= len(ids)
-    verdict = _verdict(reached + (0 if in_two_phases else gone + bad), totals, promise)
+    # Hits that are skipped, bad or outside the window are found, but their details not asked for.
+    wanted = sum(len(stats.get("foundIds", ())) for stats in walked)
+    is_resolved = _resolved(details) >= wanted
+    by_ids = any("askedCount" in stats for stats in walked)
+    verdict = _verdict(_resolved(walked) if by_ids else reached, totals, promise)
     return Certificate(
         promised=totals[-1] if totals else None,
         promised_from=promise.place if totals else None,
@@ -106,10 +109,16 @@ def certify(batches: Sequence[dict[str, Any]], promise: Promise) -> Certificate:
     )
 
 
+def _resolved(batches: Iterable[dict[str, Any]]) -> int:
+    """Return how many of the ids that were asked for have come to an end; two may share one."""
+    asked = [stats for stats in batches if "askedCount" in stats]
+    return sum(stats["askedCount"] - stats.get("unanswered", 0) for stats in asked)
+
+
 def _verdict(reached: int, totals: Sequence[int], promise: Promise) -> Verdict:
     if not totals or reached == totals[-1] == totals[0]:
         return Verdict.COMPLETE
-    missing = totals[-1] - reached
+    missing = (max(totals) if promise.shifts else totals[-1]) - reached
     if promise.is_estimate or missing <= floor(promise.tolerance * totals[-1]):
         return Verdict.DRIFTED
     return Verdict.INCOMPLETE

@@ -113,7 +113,9 @@ class Exchange:
     def count(self, work: Work, request: Request, where: str) -> int:
         """Return the number that the answer to a counting request has at a path."""
         spec = work.plan.spec
-        reply = self._deliver(work, spec, self._signed(work, request, spec.auth), None)
+        signed = self._signed(work, request, spec.auth)
+        reply = self._deliver(work, spec, signed, None)
+        self._renew(spec, signed, reply.meaning)
         self._note(work, spec, reply.meaning)
         if isinstance(reply.meaning, IngestError):
             raise reply.meaning
@@ -153,10 +155,7 @@ class Exchange:
         """Send one written request and read its answer."""
         signed = self._signed(work, request, call.auth)
         reply = self._deliver(work, call, signed, paging)
-        if isinstance(reply.meaning, CredentialRefused) and not isinstance(
-            reply.meaning, _NextCredential
-        ):
-            self._renew(call, signed, reply.meaning)
+        self._renew(call, signed, reply.meaning)
         if isinstance(reply.meaning, TransientError):
             self._note(work, call, reply.meaning, is_suspect)
             raise reply.meaning
@@ -215,10 +214,10 @@ class Exchange:
         self, work: Work, call: CallSpec, signed: Signed, paging: Paging | None
     ) -> _Reply:
         upstream, rate = self._upstream, call.rate
-        self._pay(work, call)
         limits = Limits(rate.per_second, rate.burst, rate.in_flight)
         deadline = self._clock.now() + LONGEST_WAIT
         with upstream.gate.permit(rate.key, limits, rate.cost, deadline, work.stop) as permit:
+            self._pay(work, call)  # last: who has to be silent pays for nothing
             try:
                 response = upstream.transport.send(signed.request, permit)
             except TransientError as error:
@@ -270,10 +269,12 @@ class Exchange:
             self._upstream.gate.feedback(call.rate.key, until)
             work.healing.circuit_open = True
 
-    def _renew(self, call: CallSpec, signed: Signed, refused: CredentialRefused) -> None:
-        """Prepare another credential for the next try; without one a person must help."""
+    def _renew(self, call: CallSpec, signed: Signed, meaning: IngestError | Action | None) -> None:
+        """After a refusal, prepare another credential; without one a person must help."""
+        if not isinstance(meaning, CredentialRefused) or isinstance(meaning, _NextCredential):
+            return
         if not self._upstream.auth.renew(call.auth, signed):
-            raise EndpointHalted(f"{refused} (there is no other credential to try)")
+            raise EndpointHalted(f"{meaning} (there is no other credential to try)")
 
     def _pay(self, work: Work, call: CallSpec) -> None:
         """Take the request out of its quotas; Throttled until the one that is empty ends."""

@@ -9,6 +9,7 @@ import threading
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -30,17 +31,23 @@ from patra_ingest.executor.decoding import Decoded
 from patra_ingest.executor.history import require_reach
 from patra_ingest.executor.leased import Work
 from patra_ingest.executor.limits import find_excess, remaining
-from patra_ingest.executor.outcome import Failure, judge_failure
+from patra_ingest.executor.outcome import MAX_TASK_RETRIES, Failure, judge_failure
 from patra_ingest.executor.paging import Page
 from patra_ingest.executor.resume import resume
 from patra_ingest.executor.run_batch import BatchRunner
-from patra_ingest.ledger.batches import fail_open_batches, list_done
+from patra_ingest.ledger.batches import count_beginnings, fail_open_batches, list_done
 from patra_ingest.ledger.db import Db
 from patra_ingest.ledger.holds import place_hold
 from patra_ingest.ledger.plans import get_plan, try_complete_plan
 from patra_ingest.ledger.quotas import free
 from patra_ingest.ledger.reslices import NewRequest, add_request
-from patra_ingest.ledger.runs import RunEnd, finish_run, start_run, void_walk
+from patra_ingest.ledger.runs import (
+    RunEnd,
+    finish_run,
+    list_batch_stats,
+    start_run,
+    void_walk,
+)
 from patra_ingest.ledger.slices import follow_task, get_slice_of
 from patra_ingest.ledger.tasks import (
     Lease,
@@ -51,6 +58,7 @@ from patra_ingest.ledger.tasks import (
 )
 from patra_ingest.model.bounds import read_bounds
 from patra_ingest.model.codes import ResliceReason, RunStatus, SliceStatus, TaskStatus
+from patra_ingest.model.run_stats import run_stats
 from patra_ingest.spec.slice_spec import lookback_of, records_of, requests_of
 
 _log = logging.getLogger(__name__)
@@ -104,28 +112,38 @@ class TaskExecutor:
                 records_of(one.spec),
             )
             resumed = resume(work, done, now)
+            begun = 0
             if resumed.void is not None:
                 void_walk(tx, lease.task_id, resumed.void, now)
+                begun = count_beginnings(tx, lease.task_id)
             mark_executing(tx, lease, now)
             follow_task(tx, lease.slice_id, SliceStatus.EXECUTING, now)
         attempt = Attempt(work, resumed.history, resumed.place, retries)
         attempt.last_batch = done[-1].id if done else None
+        attempt.begun = begun
         return attempt
 
     def _refuse(self, lease: Lease, error: Exception) -> TaskEnd:
         """Fail a task that could not even begin, for example with a snapshot we cannot read."""
         failure = judge_failure(error, 0, self._clock.now())
-        with self._db.write() as tx:
-            now = self._db.now(tx)
-            require_lease(tx, lease, now)
-            mark_executing(tx, lease, now)
-            finish_task(tx, lease, TaskStatus.FAILED, now, (failure.code, failure.message))
-            follow_task(tx, lease.slice_id, SliceStatus.FAILED, now)
-            try_complete_plan(tx, lease.plan_id, now)
+        try:
+            with self._db.write() as tx:
+                now = self._db.now(tx)
+                require_lease(tx, lease, now)
+                mark_executing(tx, lease, now)
+                finish_task(tx, lease, TaskStatus.FAILED, now, (failure.code, failure.message))
+                follow_task(tx, lease.slice_id, SliceStatus.FAILED, now)
+                try_complete_plan(tx, lease.plan_id, now)
+                free(tx, [lease.slice_id], now)
+        except LeaseLost:
+            return TaskEnd.LEASE_LOST
         return TaskEnd.FAILED
 
     def _walk(self, attempt: Attempt, on_batch: OnBatch) -> TaskEnd:
         work, history = attempt.work, attempt.history
+        if attempt.begun > MAX_TASK_RETRIES:
+            told = f"its token died in each of {attempt.begun} walks, before the slice had ended"
+            raise SliceTooBig(ResliceReason.TOKEN_EXPIRED, told)
         self._require_reach(attempt)
         while attempt.place is not None:
             if work.stop.is_set():
@@ -226,7 +244,7 @@ class TaskExecutor:
                 now = self._db.now(tx)
                 require_lease(tx, lease, now)
                 fail_open_batches(tx, work.run.id, end.error or "", now)
-                finish_run(tx, work.run.id, end, now)
+                finish_run(tx, work.run.id, _with_all_batches(tx, attempt, end), now)
                 return settle(tx, now)
         except LeaseLost:
             return TaskEnd.LEASE_LOST
@@ -264,3 +282,11 @@ class TaskExecutor:
                 now,
             )
         return TaskEnd.FAILED
+
+
+def _with_all_batches(tx: Connection, attempt: Attempt, end: RunEnd) -> RunEnd:
+    """Return the end of a run with its true sums: we may not know of our own last commit."""
+    committed = list_batch_stats(tx, attempt.work.run.id)
+    if len(committed) == len(attempt.own):
+        return end
+    return replace(end, stats={**end.stats, **run_stats(committed)})

@@ -67,7 +67,7 @@ class History:
     def empty_pages(self) -> int:
         """How many of the last pages brought nothing."""
         walked = [stats for stats in self.batches if stats.get("phase") != "DETAIL"]
-        found = [stats.get("foundCount", stats["itemsCount"]) for stats in walked]
+        found = [stats.get("listed", stats["itemsCount"]) for stats in walked]
         return len(list(takewhile(lambda count: count == 0, reversed(found))))
 
     @property
@@ -82,8 +82,7 @@ class History:
 
 
 def require_sense(decoded: Decoded, mapped: Mapped, page: Page, history: History) -> None:
-    """Raise when a page cannot be what was asked for: all items broken, or all seen before."""
-    require_shape(decoded, mapped)
+    """Raise when a page cannot be what was asked for: all empty, or all seen before."""
     empty = 0 if decoded.items else 1 + history.empty_pages
     if empty > _MOST_EMPTY_PAGES:
         raise SliceIncomplete(f"{empty} pages in a row are empty and none of them is the last")
@@ -115,6 +114,15 @@ def require_shape(decoded: Decoded, mapped: Mapped) -> None:
         raise EndpointHalted(
             f"every one of {len(mapped.bad)} items fails at {first.path}"
             f" ({first.reason}); the source has changed its shape"
+        )
+
+
+def require_order(mapped: Mapped, page: Page) -> None:
+    """Raise when going on at the newest update time would pass over records of later pages."""
+    if not mapped.is_ascending:
+        raise EndpointHalted(
+            f"the items of page {page.number} do not come in the order of their update times,"
+            " as paging.order says; what lies between would be skipped"
         )
 
 

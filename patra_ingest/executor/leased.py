@@ -15,6 +15,7 @@ from patra_ingest.model.bounds import Bounds
 from patra_ingest.model.lineage import BatchId, Lineage
 from patra_ingest.spec.paging import OffsetPaging, PagePaging
 from patra_ingest.spec.snapshot import CallSpec, ReconcileSpec
+from patra_ingest.spec.words import Consistency
 
 
 @dataclass
@@ -104,11 +105,14 @@ class Work:
         """Where the source says how much a slice holds."""
         if self.bounds.ids is not None:
             return Promise("the ids of the slice")
-        total = self.plan.spec.paging.total
+        paging = self.plan.spec.paging
+        total = paging.total
         if total is None:
             return Promise()
         place = total.path or f"header {total.header}"
-        return Promise(place, total.tolerance, total.is_estimate)
+        by_number = isinstance(paging, OffsetPaging | PagePaging)
+        shifts = by_number and paging.consistency is Consistency.UNSTABLE
+        return Promise(place, total.tolerance, total.is_estimate, shifts)
 
     def lineage(self, batch_id: BatchId | None) -> Lineage:
         """Return where a batch of this run comes from, up to its trigger."""

@@ -65,6 +65,8 @@ def find_rest(work: Work, history: History) -> Bounds | None:
     shifts = by_number and paging.consistency is Consistency.UNSTABLE
     if window is None or spec.detail or paging.order != "ASC" or shifts:
         return None
+    if any(stats.get("ordered") is False for stats in history.batches):
+        return None  # the source does not do as its pack says
     seen = [stats["observedMax"] for stats in history.batches if stats.get("observedMax")]
     if not seen:
         return None

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -50,10 +51,19 @@ class Mapped:
         return max(times, default=None)
 
     @property
+    def is_ascending(self) -> bool:
+        """Whether update times never fall from one record to the next."""
+        times = [r.source_updated_at for r in self.records if r.source_updated_at]
+        return all(one <= other for one, other in pairwise(times))
+
+    @property
     def is_broken(self) -> bool:
-        """Whether all that came is bad, and not merely hollow: the source has changed its shape."""
+        """Whether all that came is bad, and not merely hollow: the source has changed its shape.
+
+        One bad item is one bad item, also where it is alone on its page.
+        """
         is_all = not (self.records or self.out_of_window or self.skipped)
-        return is_all and len(self.bad) > self.hollow
+        return is_all and len(self.bad) - self.hollow > 1
 
 
 class _Hollow(Unfit):

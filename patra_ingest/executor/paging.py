@@ -208,15 +208,22 @@ def _holds(rule: StopRule, paging: Paging, page: Page, seen: Seen) -> bool:
         case StopRule.SHORT_PAGE:
             return seen.item_count < (page.size or paging.page_size)
         case StopRule.TOTAL_REACHED:
-            # By time, each page is a question of its own, with its own total.
-            before = 0 if isinstance(paging, TimePaging) else seen.before
-            return seen.total is not None and before + seen.item_count >= seen.total
+            return _is_reached(paging, seen)
         case StopRule.NO_MORE:
             return seen.has_more is False
         case StopRule.ONE_PAGE:
             return True
         case _:
             assert_never(rule)
+
+
+def _is_reached(paging: Paging, seen: Seen) -> bool:
+    """Return whether all that was promised has come. Less than this very page is no promise."""
+    if seen.total is None or seen.total < seen.item_count:
+        return False
+    # By time, each page is a question of its own, with its own total.
+    before = 0 if isinstance(paging, TimePaging) else seen.before
+    return before + seen.item_count >= seen.total
 
 
 def shrunk(walk: Walk, page: Page) -> Page | None:

@@ -31,7 +31,7 @@ def resume(work: Work, done: Sequence[DoneBatch], now: datetime) -> Resumed:
     if not done:
         return Resumed(beginning, History.of([]))
     place = _place_after(work, done)
-    why = _why_void(work, place, done[-1], now)
+    why = _why_void(work, place, _bringer(done), now)
     if why is not None:
         return Resumed(beginning, History.of([]), why)
     return Resumed(place, History.of([batch.stats for batch in done]))
@@ -55,6 +55,11 @@ def _place_after(work: Work, done: Sequence[DoneBatch]) -> Place | None:
 
 def _page_of(work: Work, search: DoneBatch) -> Page:
     return page_at(work.walk, search.page_no, search.stats["searchAt"])
+
+
+def _bringer(done: Sequence[DoneBatch]) -> DoneBatch:
+    """Return the batch that brought the last token: details bring none."""
+    return next((one for one in reversed(done) if one.stats.get("phase") != "DETAIL"), done[-1])
 
 
 def _why_void(work: Work, place: Place | None, last: DoneBatch, now: datetime) -> str | None:

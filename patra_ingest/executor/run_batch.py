@@ -13,7 +13,7 @@ from sqlalchemy.exc import IntegrityError
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random
 
 from patra_ingest.clock import Clock
-from patra_ingest.errors import LedgerBusy
+from patra_ingest.errors import LedgerBusy, LedgerUnavailable
 from patra_ingest.executor.ask_ids import IdsQuestion, ask_for_ids
 from patra_ingest.executor.asking import Asking
 from patra_ingest.executor.exchange import Exchange, Exchanged, Upstream
@@ -130,9 +130,9 @@ class BatchRunner:
         numbers = {**answer.turned.numbers, **_told(answer, history)}
         numbers["429Count"] = work.healing.times_turned_away
         numbers["selfHealing"] = work.healing.as_json()
-        # Another lane inserted the same new record, or we met in a deadlock: look again.
+        # Another lane inserted the same new record, we met in a deadlock, or the answer was lost.
         again = Retrying(
-            retry=retry_if_exception_type((IntegrityError, LedgerBusy)),
+            retry=retry_if_exception_type((IntegrityError, LedgerBusy, LedgerUnavailable)),
             stop=stop_after_attempt(_COMMIT_TRIES),
             wait=wait_random(0, 0.05),
             sleep=self._clock.sleep,

@@ -11,6 +11,7 @@ from patra_ingest.executor.history import (
     History,
     is_known,
     page_hash,
+    require_order,
     require_reach,
     require_sense,
     require_shape,
@@ -47,13 +48,18 @@ def turn_page(work: Work, place: Place, decoded: Decoded, history: History) -> T
         decoded = replace(decoded, total=None)
     require_reach(decoded, page, spec.cap.max)
     mapped = _map(work, spec, decoded)
-    if not isinstance(spec.paging, TimePaging):  # by time, the end of a page begins the next one
+    require_shape(decoded, mapped)
+    if isinstance(spec.paging, TimePaging):
+        require_order(mapped, page)
+    else:  # by time, the end of a page begins the next one
         require_sense(decoded, mapped, page, history)
     after = _after(work, page, decoded, mapped, history)
     _require_whole(work, decoded, history)
     following = None if isinstance(after, Ended) else after
     numbers = _walk_numbers(work, page, decoded, mapped, after)
     numbers |= {"pageHash": page_hash(mapped), "onlyKnown": is_known(mapped, history)}
+    if spec.paging.order == "ASC":
+        numbers["ordered"] = mapped.is_ascending
     if spec.detail is None:
         whole = replace(mapped, records=[*mapped.records, *tombstones(decoded.gone)])
         return Turned(spec, whole, Place(following) if following else None, numbers)
@@ -65,10 +71,10 @@ def turn_page(work: Work, place: Place, decoded: Decoded, history: History) -> T
         "searchAt": position(work.walk, page),
         "searchNext": position(work.walk, following) if following else None,
     }
-    numbers["itemsCount"] = len(mapped.bad) + mapped.out_of_window
+    numbers["itemsCount"] = len(mapped.bad) + mapped.out_of_window + len(decoded.gone)
     details = Details(found, 0, spec.detail.batch, following)
-    empty = replace(mapped, records=[])
-    return Turned(spec, empty, after_details(page, details), numbers)
+    only_gone = replace(mapped, records=tombstones(decoded.gone))
+    return Turned(spec, only_gone, after_details(page, details), numbers)
 
 
 def after_details(page: Page, details: Details) -> Place | None:
@@ -103,8 +109,7 @@ def turn_ids(work: Work, place: Place, seen: IdsSeen) -> Turned:
         raise SliceIncomplete(f"the source has no {', '.join(seen.missing[:10])}")
     decoded = Decoded(list(seen.items), gone=tuple(seen.tombstones))
     mapped = _map(work, call, decoded)
-    if len(decoded.items) > 1:
-        require_shape(decoded, mapped)
+    require_shape(decoded, mapped)
     accepted = set(seen.merged.values())
     if rule and rule.aliases:
         accepted |= {record.provider_id for record in mapped.records}
@@ -120,6 +125,7 @@ def turn_ids(work: Work, place: Place, seen: IdsSeen) -> Turned:
         "askedCount": len(asked),
         "goneIds": len(seen.missing) + len(decoded.gone),
         "badIds": len(seen.bad),
+        "unanswered": _count_unanswered(asked, mapped, seen),
         "hasNext": following is not None,
         "stopRule": None if following else "IDS_END",
     }
@@ -130,6 +136,15 @@ def turn_ids(work: Work, place: Place, seen: IdsSeen) -> Turned:
     gone = (*seen.missing, *(old for old, new in seen.merged.items() if old != new))
     whole = replace(mapped, records=records)
     return Turned(call, whole, following, numbers, gone, tuple(seen.bad))
+
+
+def _count_unanswered(asked: Sequence[str], mapped: Mapped, seen: IdsSeen) -> int:
+    """Count the ids without an end; an item that is nobody's, or nameless, may stand for one."""
+    bad = (one.id for one in seen.bad)
+    ended = {*mapped.ids, *seen.missing, *seen.merged, *seen.tombstones, *bad}
+    strange = set(mapped.ids) - {*asked, *seen.merged.values()}
+    nameless = len(seen.items) - len(mapped.ids)
+    return max(0, len(set(asked) - ended) - len(strange) - nameless)
 
 
 def asked_in_all(work: Work) -> tuple[str, ...]:

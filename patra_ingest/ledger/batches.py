@@ -154,6 +154,18 @@ def close_lost_batches(tx: Connection, tasks: Sequence[TaskId], now: datetime) -
         tx.execute(_CLOSE, {"tasks": list(tasks), "now": instant_text(now)})
 
 
+_BEGUN = text("""
+    SELECT COUNT(*) FROM ing_task_run_batch
+     WHERE task_id = :task AND page_no = 1 AND status_code = 'SUCCEEDED'
+       AND before_token NOT LIKE '%|ids:%'
+""")
+
+
+def count_beginnings(tx: Connection, task: TaskId) -> int:
+    """Count how often the first page of a task's slice was committed, over all its runs."""
+    return int(tx.execute(_BEGUN, {"task": task}).scalar_one())
+
+
 _DONE = text("""
     SELECT b.id, b.page_no, b.after_token, b.stats, b.committed_at
       FROM ing_task_run_batch b JOIN ing_task_run r ON r.id = b.run_id

@@ -18,6 +18,7 @@ from patra_ingest.ledger.db import instant_text
 from patra_ingest.ledger.plans import lock_planning, try_complete_plan
 from patra_ingest.ledger.quotas import free
 from patra_ingest.ledger.remarks import append_remark, appended, remark_text
+from patra_ingest.ledger.runs import save_sums
 from patra_ingest.model.codes import (
     BatchStatus,
     PlanStatus,
@@ -30,7 +31,6 @@ from patra_ingest.model.lifecycle import ensure_transition, is_final
 from patra_ingest.model.lineage import PlanId, SliceId, TaskId
 
 _GROUP = 1000
-
 _OPEN_PLANS = tuple(status for status in PlanStatus if not is_final(status))
 _OPEN_SLICES = tuple(status for status in SliceStatus if not is_final(status))
 _OPEN_TASKS = tuple(status for status in TaskStatus if not is_final(status))
@@ -169,6 +169,7 @@ def _end_tasks(tx: Connection, ids: Sequence[TaskId], order: _Order) -> int:
     _ensure((BatchStatus.RUNNING,), BatchStatus.FAILED)
     ended = _update(tx, _TASKS, ids, _OPEN_TASKS, order)
     if ended:
+        save_sums(tx, ids)
         _update(tx, _RUNS, ids, _OPEN_RUNS, order)
         _update(tx, _BATCHES, ids, (BatchStatus.RUNNING,), order)
     return ended

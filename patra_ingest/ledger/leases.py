@@ -141,10 +141,10 @@ class _Load:
         self.turns[partition] = 1 + max(self.turns.values(), default=0)
 
 
-_NOBODY = {"provenance_code": "", "endpoint_name": "", "operation_code": ""}
+_NOBODY = {"provenance_code": "", "endpoint_name": "", "operation_code": "HARVEST"}
 _LOCK = text("""
     SELECT id FROM ing_lease_turn
-     WHERE provenance_code = '' AND endpoint_name = '' AND operation_code = '' FOR UPDATE
+     WHERE provenance_code = '' AND endpoint_name = '' AND operation_code = 'HARVEST' FOR UPDATE
 """)
 _LOAD = text("""
     SELECT provenance_code, endpoint_name, operation_code, COUNT(*) AS running, 0 AS turn_no

@@ -7,12 +7,13 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, text
 
-from patra_ingest.ledger.db import insert, instant_text, json_text
+from patra_ingest.ledger.db import insert, instant_text, json_text, read_json
 from patra_ingest.ledger.plans import Plan
 from patra_ingest.ledger.tasks import Lease
 from patra_ingest.model.codes import RunStatus
 from patra_ingest.model.lifecycle import ensure_transition
 from patra_ingest.model.lineage import RunId, TaskId
+from patra_ingest.model.run_stats import run_stats
 from patra_ingest.model.window import Window, parse_instant
 
 
@@ -111,6 +112,18 @@ def void_walk(tx: Connection, task: TaskId, why: str, now: datetime) -> None:
     )
 
 
+_OPEN = text("""
+    SELECT id FROM ing_task_run
+     WHERE task_id IN :tasks AND status_code IN ('PLANNED', 'RUNNING')
+""").bindparams(bindparam("tasks", expanding=True))
+
+_BATCHES = text("""
+    SELECT stats FROM ing_task_run_batch
+     WHERE run_id = :run AND status_code = 'SUCCEEDED' AND stats IS NOT NULL ORDER BY batch_no
+""")
+
+_SUMS = text("UPDATE ing_task_run SET stats = :stats WHERE id = :run")
+
 _CLOSE = text("""
     UPDATE ing_task_run
        SET status_code = 'FAILED', error = 'LEASE_LOST: the worker fell silent; another goes on',
@@ -119,11 +132,24 @@ _CLOSE = text("""
 """).bindparams(bindparam("tasks", expanding=True))
 
 
+def list_batch_stats(tx: Connection, run: RunId) -> list[dict[str, Any]]:
+    """Return the numbers of a run's committed batches, in their order."""
+    return [read_json(stats) for stats in tx.execute(_BATCHES, {"run": run}).scalars()]
+
+
+def save_sums(tx: Connection, tasks: Sequence[TaskId]) -> None:
+    """Give the open runs of some tasks the sums of what they have committed."""
+    for run in tx.execute(_OPEN, {"tasks": list(tasks)}).scalars().all():
+        stats = run_stats(list_batch_stats(tx, run))
+        tx.execute(_SUMS, {"run": run, "stats": json_text(stats)})
+
+
 def close_lost_runs(tx: Connection, tasks: Sequence[TaskId], now: datetime) -> None:
-    """End the open runs of tasks whose worker fell silent."""
+    """End the open runs of tasks whose worker fell silent, with the sums of what they committed."""
     for status in (RunStatus.PLANNED, RunStatus.RUNNING):
         ensure_transition(status, RunStatus.FAILED)
     if tasks:
+        save_sums(tx, tasks)
         tx.execute(_CLOSE, {"tasks": list(tasks), "now": instant_text(now)})
 
 

@@ -189,9 +189,7 @@ def traces(home: Home, name: str) -> dict[str, Any]:
         "state": end_state(home, name),
         "batches": batches,
         "outbox": messages_of(home, name),
-        "quarantine": sorted(
-            map(str, home.rows(_QUARANTINE, code=name)),
-        ),
+        "quarantine": sorted(str(tuple(row)) for row in home.rows(_QUARANTINE, code=name)),
         "cursors": sorted((row[0], read_instant(row[1])) for row in home.rows(_CURSORS, code=name)),
         "steps": sorted(
             {

@@ -30,8 +30,10 @@ def require_sums(home: Home, name: str) -> None:
     for row in home.rows(_OF_RUNS, code=name):
         stats = read_json(row.stats)
         own.setdefault(row.run_id, Counter()).update({key: stats[key] for key in FATES})
-    for row in home.rows("SELECT id, stats FROM ing_task_run WHERE provenance_code = :c", c=name):
+    ended = "SELECT id, stats, status_code FROM ing_task_run WHERE provenance_code = :c"
+    for row in home.rows(ended, c=name):
         stats = read_json(row.stats)
+        assert stats is not None or row.status_code == "RUNNING", "a run ended without its sums"
         if stats is not None:
             told = Counter({key: stats[key] for key in FATES})
             assert +told == +own.get(row.id, Counter()), f"run {row.id} does not add up"

@@ -23,6 +23,7 @@ from patra_ingest.transport.messages import Request, Response
 from patra_ingest.wiring import Ingest
 from patra_ingest_tests.builders import a_pack, an_endpoint, day
 from patra_ingest_tests.fakes import Died
+from patra_ingest_tests.pipeline.harness import Home
 
 DAYS = 4
 PER_DAY = {"works": 7, "found": 5}
@@ -238,3 +239,18 @@ class Shelf:
 def instant_iso_of(item: Item) -> str:
     """Return when an item was changed, as the ledger's instants are written here."""
     return instant_iso(datetime.fromisoformat(item["updated"]))
+
+
+def require_landed(home: Home, source: Source) -> None:
+    """Insist that a slice that has succeeded left nothing of its day behind."""
+    kept = {row[0] for row in home.rows("SELECT provider_id FROM ing_record")}
+    bad = {row[0] for row in home.rows("SELECT provider_id FROM ing_quarantine")}
+    done = home.rows(
+        "SELECT endpoint_name, window_from, window_to FROM ing_plan_slice"
+        " WHERE status_code = 'SUCCEEDED'"
+    )
+    for endpoint, start, end in done:
+        window = (str(start)[:10], str(end)[:10])
+        for item in source.items[endpoint]:
+            if window[0] <= item["updated"][:10] < window[1]:
+                assert item["id"] in (bad if item["title"] is None else kept)

@@ -8,7 +8,11 @@ import pytest
 
 from patra_ingest.errors import LedgerBusy
 from patra_ingest.ledger.db import open_db
-from patra_ingest_tests.fakes import wait_until
+from patra_ingest.planner.trigger import Trigger
+from patra_ingest.planner.windowing import Asked
+from patra_ingest_tests.builders import day
+from patra_ingest_tests.fakes import upstream, wait_until
+from patra_ingest_tests.pipeline.crashes import library, library_pack, place_of, traces
 from patra_ingest_tests.pipeline.harness import (
     asked_again,
     end_state,
@@ -18,6 +22,7 @@ from patra_ingest_tests.pipeline.harness import (
     truth_of,
     wait_for_pages,
 )
+from patra_ingest_tests.pipeline.laws import messages_of, require_one_walk, require_sums
 
 LANES = 2
 SHORT_LEASE = {"PATRA_LEASE_SECONDS": "3"}
@@ -46,6 +51,37 @@ def test_a_killed_worker_costs_at_most_the_page_in_flight(planned, slow_box, und
     runs = counted(planned, "ing_task_run")
     assert runs["SUCCEEDED"] == 6
     assert 1 <= runs["FAILED"] <= LANES
+    told = messages_of(planned, "sandbox")
+    assert len(told) == len(undisturbed.records), "each record is told of once"
+    require_sums(planned, "sandbox")
+    require_one_walk(planned)
+
+
+def slow_library(asked):
+    time.sleep(0.1)
+    return library(asked)
+
+
+def test_a_worker_killed_amid_the_details_leaves_no_trace(home):
+    with upstream(slow_library) as source:
+        for name in ("calm", "killed"):
+            home.apply(library_pack(source.url, name))
+        home.plan(Trigger("calm", "found", asked=Asked(day(0), day(1))))
+        home.work()
+        source.asked.clear()
+        home.plan(Trigger("killed", "found", asked=Asked(day(0), day(1))))
+        before = home.pages_done()
+        with home.worker(**SHORT_LEASE) as worker:
+            wait_for_pages(home, before + 2)
+            worker.kill()
+            worker.wait()
+        assert home.pages_done() < 2 * before
+        with home.worker(**SHORT_LEASE) as worker:
+            end_well(worker)
+
+        places = Counter(place_of(asked) for asked in source.asked)
+    assert traces(home, "killed") == traces(home, "calm")
+    assert sum(times > 1 for place, times in places.items() if place != ("fetch", "2")) <= 1
 
 
 def test_two_workers_share_the_work_and_fetch_every_page_once(planned, slow_box, undisturbed):

@@ -52,6 +52,7 @@ from patra_ingest_tests.pipeline.machine import (
     Source,
     a_pack_of_two,
     instant_iso_of,
+    require_landed,
 )
 
 EXAMPLES = int(os.environ.get("PATRA_MACHINE_EXAMPLES", "20"))
@@ -80,8 +81,8 @@ class ThreeWorkers(RuleBasedStateMachine):
         self.source = Source(self.clock)
         self.hands = [Hand(name, self.live(name), self.source) for name in ("a", "b", "c")]
         self.raw = RawStore(Settings(home=self.folder, db_url=url).raw_folder)
-        self.shelf, self.seen = Shelf(), set()
-        self.cursors, self.cancelled, self.leased = {}, {}, 0
+        self.shelf, self.seen, self.leased = Shelf(), set(), 0
+        self.cursors, self.cancelled = {}, {}
 
     def live(self, name):
         config = Settings(home=self.folder, db_url=self.home.url)
@@ -101,8 +102,7 @@ class ThreeWorkers(RuleBasedStateMachine):
     def take(self, hand):
         self.leased += 1
         with self.db.write() as tx:
-            owner, now = f"{hand.name}/1#{self.leased}", self.db.now(tx)
-            lease = try_lease_one(tx, owner, now, TERM)
+            lease = try_lease_one(tx, f"{hand.name}/1#{self.leased}", self.db.now(tx), TERM)
         if lease is not None:
             hand.begin(lease)
         return lease
@@ -126,8 +126,10 @@ class ThreeWorkers(RuleBasedStateMachine):
     @rule(number=hands, other=hands)
     def take_over(self, number, other):
         self.clock.sleep(TERM.total_seconds() + 1)
-        self.work(other, 3)
-        self.work(number, 3)
+        if number != other and self.hands[other].lease:
+            self.hands[other].die()
+        self.work(other, 1)
+        self.work(number, 2)
 
     def step(self, hand):
         """Let a worker go on; one that has lost its task leaves no trace."""
@@ -145,13 +147,11 @@ class ThreeWorkers(RuleBasedStateMachine):
     def fingerprint(self):
         return {one: self.home.rows(f"SELECT * FROM ing_{one} ORDER BY id") for one in DATA}
 
-    @precondition(busy)
     @rule(number=hands)
     def die(self, number):
         if self.hands[number].lease is not None:
             self.hands[number].die()
 
-    @precondition(busy)
     @rule(number=hands)
     def beat(self, number):
         if (lease := self.hands[number].lease) is not None:
@@ -205,6 +205,7 @@ class ThreeWorkers(RuleBasedStateMachine):
         self.nothing_is_told_twice()
         self.a_cursor_only_goes_forward_over_succeeded_slices()
         self.what_is_cancelled_stays_as_it_is()
+        require_landed(self.home, self.source)
 
     def every_committed_batch_counts_what_it_brought(self):
         self.fold()
@@ -273,6 +274,7 @@ class ThreeWorkers(RuleBasedStateMachine):
         for _ in range(200):
             for hand in self.busy():
                 self.work(self.hands.index(hand), 100)
+                self.all_is_true()  # while the others stand still
             if not self.home.one(f"SELECT COUNT(*) FROM ing_task {OPEN}"):
                 break
             if self.take(self.hands[0]) is None:

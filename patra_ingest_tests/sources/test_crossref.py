@@ -112,7 +112,6 @@ REFUSED = {
     "29-works-select.json": _NO_TIME,
     "30-works-select-published.json": _NO_TIME,
     "37-works-offset-1000rows-2014.json": _NO_TIME,
-    "50-works-title-retraction-updates.json": _NO_TIME,
     "39-work-elife-relation.json": _ONE_WORK,
     "40-work-posted-blog.json": _ONE_WORK,
     "42-work-peer-review.json": _ONE_WORK,
@@ -124,6 +123,7 @@ REFUSED = {
     "53-work-unixsd-xml.xml": (BodyUnreadable, "that is not JSON"),
     "56-agency.json": _ONE_WORK,
 }
+ALONE = "50-works-title-retraction-updates.json"  # the same, and only one work: it may be the work
 WALKS = {
     "widget": [f"0{n}-works-cursor-widget-p0{n}.json" for n in (1, 2, 3)],
     "ecology": [f"0{n + 3}-works-cursor-ecology-p0{n}.json" for n in (1, 2, 3)],
@@ -155,7 +155,13 @@ def paged(sqlite_template, pack, request):
 
 
 def test_every_recording_has_its_row():
-    assert {*LISTED, *REFUSED} == recordings("crossref")
+    assert {*LISTED, *REFUSED, ALONE} == recordings("crossref")
+
+
+def test_one_work_without_a_time_is_a_bad_work_and_no_other_kind_of_answer(works):
+    (bad,) = read(recorded("crossref", ALONE), works, works.paging).mapped.bad
+
+    assert (bad.path, bad.reason) == ("$.indexed.date-time", "the update time is missing")
 
 
 @pytest.mark.parametrize("name", LISTED)

@@ -26,8 +26,13 @@ def page(ids="", total=None, without_id=0, retries=0, stop=None, **more):
 
 
 def search(ids, total=None, **more):
-    found = {"phase": "SEARCH", "foundCount": len(ids), "listed": len(ids)}
+    found = {"phase": "SEARCH", "foundCount": len(ids), "foundIds": list(ids), "listed": len(ids)}
     return page(ids, total, **{**found, "itemsCount": 0, **more})
+
+
+def asked(ids, total, count, **more):
+    """A batch of a slice that is cut by ids."""
+    return page(ids, total, askedCount=count, **more)
 
 
 def details(ids, asked=None, **more):
@@ -52,9 +57,13 @@ def details(ids, asked=None, **more):
         pytest.param([page("abcd", 3)], "DRIFTED", id="more than promised"),
         pytest.param([page("ab", 2), page("", None)], "COMPLETE", id="only the first page tells"),
         pytest.param([page("ab", 3), page("", None)], "INCOMPLETE", id="the first page's promise"),
-        pytest.param([page("ab", 3, goneIds=1)], "COMPLETE", id="an id that is gone was resolved"),
-        pytest.param([page("ab", 3, badIds=1)], "COMPLETE", id="an id that is bad was resolved"),
-        pytest.param([page("ab", 4, badIds=1)], "INCOMPLETE", id="one of two lacks an answer"),
+        pytest.param([asked("ab", 3, 3, goneIds=1)], "COMPLETE", id="a gone id was resolved"),
+        pytest.param([asked("ab", 3, 3, badIds=1)], "COMPLETE", id="a bad id was resolved"),
+        pytest.param([asked("ab", 3, 3)], "COMPLETE", id="two ids became one"),
+        pytest.param([asked("ab", 4, 3)], "INCOMPLETE", id="one id was not asked for"),
+        pytest.param(
+            [asked("ab", 4, 4, badIds=1, unanswered=1)], "INCOMPLETE", id="one lacks an answer"
+        ),
         pytest.param([search("abc", 3), details("abc")], "COMPLETE", id="all details came"),
         pytest.param([search("abc", 3), details("ab")], "INCOMPLETE", id="one was not asked for"),
         pytest.param([search("abc", 3)], "INCOMPLETE", id="details were never asked for"),
@@ -68,11 +77,21 @@ def details(ids, asked=None, **more):
             id="a gone detail is no find of the search",
         ),
         pytest.param(
-            [search("ab", 3), details("ab"), search("bc", 3), details("c")],
+            [search("ab", 3), details("ab"), search("bc", 3, foundIds=["c"]), details("c")],
             "COMPLETE",
             id="found twice, asked for once",
         ),
         pytest.param([search("", 0)], "COMPLETE", id="a search that finds nothing"),
+        pytest.param(
+            [search("abc", 3, foundIds=["a", "b"]), details("ab")],
+            "COMPLETE",
+            id="a hit that is skipped has no details",
+        ),
+        pytest.param(
+            [search("abc", 3), details("ab", "abc", unanswered=1)],
+            "INCOMPLETE",
+            id="a detail without an end",
+        ),
     ],
 )
 def test_the_verdict(pages, expected):
@@ -91,6 +110,19 @@ def test_the_verdict(pages, expected):
 )
 def test_what_may_lack_is_declared(promise, landed, expected):
     assert certify([page(landed, 10)], promise).verdict == expected
+
+
+@pytest.mark.parametrize(
+    ("promise", "landed", "expected"),
+    [
+        (Promise("$.n"), "cdefghi", "DRIFTED"),
+        (Promise("$.n", shifts=True), "cdefghi", "INCOMPLETE"),
+        (Promise("$.n", shifts=True), "cdefghij", "DRIFTED"),
+        (Promise("$.n", tolerance=0.2, shifts=True), "cdefghi", "DRIFTED"),
+    ],
+)
+def test_where_pages_shift_a_total_that_fell_may_have_hidden_a_record(promise, landed, expected):
+    assert certify([page("ab", 10), page(landed, 9)], promise).verdict == expected
 
 
 def test_a_tolerance_never_lets_details_go():
@@ -122,7 +154,7 @@ def test_in_two_phases_pages_are_those_of_the_search_and_records_those_of_the_de
         search("abc", 4, stop=None),
         details("ab", retries=1),
         details("", "c", badIds=1),
-        search("cd", 4, stop="NO_TOKEN"),
+        search("cd", 4, stop="NO_TOKEN", foundIds=["d"]),
         details("", "d", goneIds=1),
     ]
 

@@ -13,7 +13,8 @@ from patra_ingest.errors import (
     Throttled,
     TransientError,
 )
-from patra_ingest.executor.outcome import MAX_TASK_RETRIES, batch_stats, judge_failure, run_stats
+from patra_ingest.executor.outcome import MAX_TASK_RETRIES, batch_stats, judge_failure
+from patra_ingest.model.run_stats import run_stats
 from patra_ingest_tests.builders import NOON
 
 LATER = NOON + timedelta(minutes=5)

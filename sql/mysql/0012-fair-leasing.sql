@@ -19,7 +19,8 @@ CREATE TABLE IF NOT EXISTS ing_lease_turn (
     updated_by       BIGINT UNSIGNED  NULL,
     updated_by_name  VARCHAR(100)     NULL,
     deleted          TINYINT(1)       NOT NULL DEFAULT 0 COMMENT '1 = soft-deleted',
-    UNIQUE KEY uk_lease_turn (provenance_code, endpoint_name, operation_code)
+    UNIQUE KEY uk_lease_turn (provenance_code, endpoint_name, operation_code),
+    CONSTRAINT chk_ing_lease_turn__operation CHECK (operation_code IN ('HARVEST', 'BACKFILL', 'UPDATE', 'METRICS'))
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 SET @add_fair = (SELECT IF(COUNT(*) = 0,

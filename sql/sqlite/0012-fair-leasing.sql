@@ -19,7 +19,8 @@ CREATE TABLE ing_lease_turn (
     updated_at       TEXT     NOT NULL DEFAULT (strftime('%Y-%m-%d %H:%M:%f', 'now') || '000') CHECK (updated_at LIKE '____-__-__ __:__:__.______'),
     updated_by       INTEGER  NULL,
     updated_by_name  TEXT     NULL,
-    deleted          INTEGER  NOT NULL DEFAULT 0   -- 1 = soft-deleted
+    deleted          INTEGER  NOT NULL DEFAULT 0,  -- 1 = soft-deleted
+    CONSTRAINT chk_ing_lease_turn__operation CHECK (operation_code IN ('HARVEST', 'BACKFILL', 'UPDATE', 'METRICS'))
 );
 CREATE UNIQUE INDEX uk_lease_turn ON ing_lease_turn (provenance_code, endpoint_name, operation_code);
 
