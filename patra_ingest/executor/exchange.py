@@ -47,6 +47,7 @@ from patra_ingest.spec.snapshot import AuthSpec, CallSpec
 from patra_ingest.spec.words import Action
 from patra_ingest.transport.auth import Authenticator, Signed
 from patra_ingest.transport.client import Transport
+from patra_ingest.transport.hiding import hide_in_body
 from patra_ingest.transport.messages import Request, Response
 from patra_ingest.transport.redirects import find_redirect
 
@@ -219,7 +220,7 @@ class Exchange:
         with upstream.gate.permit(rate.key, limits, rate.cost, deadline, work.stop) as permit:
             self._pay(work, call)  # last: who has to be silent pays for nothing
             try:
-                response = upstream.transport.send(signed.request, permit)
+                response = _without_keys(upstream.transport.send(signed.request, permit))
             except TransientError as error:
                 self._note(work, call, error)
                 raise
@@ -287,3 +288,9 @@ class Exchange:
             empty = try_spend(tx, work.lease.slice_id, charges, now)
         if empty is not None:
             raise Throttled(empty.end, "the quota is used up")
+
+
+def _without_keys(response: Response) -> Response:
+    """Return the answer without our keys: whoever is answered with one must not store it."""
+    body = hide_in_body(response.body, response.hidden)
+    return response if body is response.body else replace(response, body=body)

@@ -28,6 +28,7 @@ from patra_ingest.executor.ask_patiently import ask_patiently, patience_of
 from patra_ingest.executor.attempt import Attempt, TaskEnd, evidence_of
 from patra_ingest.executor.certificate import Certificate, Verdict, certify
 from patra_ingest.executor.decoding import Decoded
+from patra_ingest.executor.family import require_family
 from patra_ingest.executor.history import require_reach
 from patra_ingest.executor.leased import Work
 from patra_ingest.executor.limits import find_excess, remaining
@@ -188,6 +189,7 @@ class TaskExecutor:
             finish_run(tx, work.run.id, end, now)
             finish_task(tx, lease, TaskStatus.SUCCEEDED, now, None)
             follow_task(tx, lease.slice_id, SliceStatus.SUCCEEDED, now)
+            require_family(tx, work)
             try_complete_plan(tx, lease.plan_id, now)
             free(tx, [lease.slice_id], now)
         self._cursors.advance(work.plan.namespace, work.plan.direction, evidence_of(attempt))

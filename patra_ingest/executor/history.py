@@ -7,7 +7,7 @@ from itertools import takewhile
 from typing import Any, TypeVar
 
 from patra_ingest.errors import EndpointHalted, SliceIncomplete, SliceTooBig
-from patra_ingest.executor.certificate import pack_ids, unpack_ids
+from patra_ingest.executor.certificate import unpack_ids
 from patra_ingest.executor.decoding import Decoded
 from patra_ingest.executor.mapping import Mapped
 from patra_ingest.executor.paging import Page
@@ -97,7 +97,7 @@ def require_sense(decoded: Decoded, mapped: Mapped, page: Page, history: History
 
 def is_known(mapped: Mapped, history: History) -> bool:
     """Return whether a page holds only ids that earlier pages of the walk have brought."""
-    ids = unpack_ids(pack_ids(mapped.ids))
+    ids = unpack_ids(mapped.packed_ids)
     return bool(ids) and ids <= history.ids
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -10,6 +11,7 @@ from zoneinfo import ZoneInfo
 import orjson
 
 from patra_ingest.errors import BadRecord
+from patra_ingest.executor.certificate import pack_ids
 from patra_ingest.executor.columns import (
     FieldColumn,
     IdColumn,
@@ -43,6 +45,11 @@ class Mapped:
     ids: list[str]  # of every item that has one
     skipped: int = 0  # items that the pack says are no records
     hollow: int = 0  # bad ones with nothing wrong in them but that their content is not there yet
+
+    @cached_property
+    def packed_ids(self) -> str:
+        """The ids as the ledger keeps them to count them."""
+        return pack_ids(self.ids)
 
     @property
     def observed_max(self) -> datetime | None:

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from patra_ingest.errors import SliceIncomplete, SliceTooBig
-from patra_ingest.executor.certificate import pack_ids
 from patra_ingest.executor.decoding import Decoded
 from patra_ingest.executor.history import (
     History,
@@ -120,7 +119,7 @@ def turn_ids(work: Work, place: Place, seen: IdsSeen) -> Turned:
         "itemsCount": len(decoded.items) - mapped.skipped + len(decoded.gone),
         "listed": len(decoded.items),
         "withoutId": len(decoded.items) - len(mapped.ids),
-        "idKeys": pack_ids(mapped.ids),
+        "idKeys": mapped.packed_ids,
         "total": None if place.details else len(asked_in_all(work)),
         "askedCount": len(asked),
         "goneIds": len(seen.missing) + len(decoded.gone),
@@ -209,7 +208,7 @@ def _walk_numbers(
         "ignored": mapped.skipped,
         "withoutId": len(decoded.items) - len(mapped.ids),
         "total": _promised(work, page, decoded),
-        "idKeys": pack_ids(mapped.ids),
+        "idKeys": mapped.packed_ids,
         "hasNext": ended is None,
         "nextHint": _hint(work, after if isinstance(after, Page) else None),
         "stopRule": ended.rule if ended else None,

@@ -38,6 +38,7 @@ class Db:
     shown: str  # the URL without its password, for messages
     # SQLite has one writer: threads of this process take turns here, in order, instead of polling.
     turn: AbstractContextManager[Any] = field(default_factory=nullcontext, repr=False)
+    clock: Clock = field(default_factory=SystemClock, repr=False)  # SQLite's
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
@@ -90,8 +91,9 @@ class Db:
 
     def now(self, tx: Connection) -> datetime:
         """Return the database's clock, which all workers share."""
-        asked = "SELECT UTC_TIMESTAMP(6)" if self.dialect == "mysql" else "SELECT patra_now()"
-        return read_instant(tx.execute(text(asked)).scalar_one())
+        if self.dialect == "sqlite":  # it runs in this process, and its clock is ours
+            return self.clock.now()
+        return read_instant(tx.exec_driver_sql("SELECT UTC_TIMESTAMP(6)").scalar_one())
 
     def close(self) -> None:
         """Close every pooled connection."""
@@ -105,11 +107,12 @@ def _cannot_connect(seen: str) -> bool:
 
 def open_db(url: str, timeout_seconds: float = 30.0, clock: Clock | None = None) -> Db:
     """Return the ledger at `url` without connecting yet; `clock` is SQLite's database clock."""
+    own = clock or SystemClock()
     try:
         parsed = make_url(url)
         dialect = parsed.get_backend_name()
         if dialect == "sqlite":
-            engine = _sqlite_engine(parsed, timeout_seconds, clock or SystemClock())
+            engine = _sqlite_engine(parsed, timeout_seconds, own)
         elif dialect == "mysql":
             engine = _mysql_engine(parsed, timeout_seconds)
         else:
@@ -122,7 +125,7 @@ def open_db(url: str, timeout_seconds: float = 30.0, clock: Clock | None = None)
     shown = parsed.render_as_string(hide_password=True)
     if dialect == "mysql":
         return Db(engine, "mysql", shown)
-    return Db(engine, "sqlite", shown, threading.Lock())
+    return Db(engine, "sqlite", shown, threading.Lock(), own)
 
 
 def _sqlite_engine(url: URL, timeout_seconds: float, clock: Clock) -> Engine:

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 import orjson
-from sqlalchemy import Connection, bindparam, text
+from sqlalchemy import Connection
 
 from patra_ingest.ledger.db import instant_text
 from patra_ingest.model import keys
@@ -33,10 +33,11 @@ class Change:
     content_hash: str
 
 
-_RECORDS = text("""
+_RECORDS = """
     SELECT provider_id, id, version FROM ing_record
-     WHERE provenance_code = :provenance AND endpoint_name = :endpoint AND provider_id IN :ids
-""").bindparams(bindparam("ids", expanding=True))
+     WHERE provenance_code = {0} AND endpoint_name = {0} AND provider_id IN ({1})
+"""
+_IDS_AT_ONCE = 1000
 
 # Not INSERT IGNORE: on MySQL that would also swallow truncated and invalid values.
 _KEEP = {"mysql": " ON DUPLICATE KEY UPDATE id = id", "sqlite": " ON CONFLICT DO NOTHING"}
@@ -78,8 +79,13 @@ def _find_records(
     tx: Connection, provenance: str, endpoint: str, changes: Sequence[Change]
 ) -> dict[str, tuple[int, int]]:
     ids = list(dict.fromkeys(change.provider_id for change in changes))
-    found = tx.execute(_RECORDS, {"provenance": provenance, "endpoint": endpoint, "ids": ids})
-    return {row[0]: (row[1], row[2]) for row in found}
+    found: dict[str, tuple[int, int]] = {}
+    for start in range(0, len(ids), _IDS_AT_ONCE):
+        some = ids[start : start + _IDS_AT_ONCE]
+        query = _RECORDS.format(_mark(tx), ", ".join([_mark(tx)] * len(some)))
+        rows = tx.exec_driver_sql(query, (provenance, endpoint, *some))
+        found.update({row[0]: (row[1], row[2]) for row in rows})
+    return found
 
 
 def _row(
@@ -115,10 +121,13 @@ def _row(
 
 def _insert(tx: Connection, rows: list[tuple[Any, ...]]) -> None:
     # In the driver's own terms: this runs once per record, and names cost as much as the values.
-    mark = "%s" if tx.dialect.name == "mysql" else "?"
-    values = ", ".join(mark for _ in _COLUMNS)
+    values = ", ".join(_mark(tx) for _ in _COLUMNS)
     statement = f"INSERT INTO ing_outbox_message ({', '.join(_COLUMNS)}) VALUES ({values})"
     tx.exec_driver_sql(statement + _KEEP[tx.dialect.name], rows)
+
+
+def _mark(tx: Connection) -> str:
+    return "%s" if tx.dialect.name == "mysql" else "?"
 
 
 def _shown_lineage(lineage: Lineage) -> orjson.Fragment:

@@ -7,12 +7,13 @@ parameter called `k`, in a path or echoed in an error message is hidden as well.
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from urllib.parse import unquote, unquote_plus, urlsplit, urlunsplit
+from urllib.parse import quote, unquote, unquote_plus, urlsplit, urlunsplit
 
 from patra_ingest.transport.redact import HIDDEN
 
 # A shorter one is hidden as a whole word only: a key `1` must not blank out every number.
 _WORD = 8
+_SURELY_A_KEY = 16
 
 
 def hide(text: str, secrets: Iterable[str]) -> str:
@@ -21,6 +22,22 @@ def hide(text: str, secrets: Iterable[str]) -> str:
         if secret:
             text = _pattern(secret).sub(HIDDEN, text)
     return text
+
+
+def hide_in_body(body: bytes, secrets: Iterable[str]) -> bytes:
+    """Return a body without the keys that it repeats; the very same bytes where it repeats none.
+
+    Only what is too long to be a word of somebody's record: a user name is no reason to change one.
+    """
+    repeated = [one for one in secrets if len(one) >= _SURELY_A_KEY and _is_in(one, body)]
+    if not repeated:
+        return body
+    # Byte for byte: whatever its charset, what is not a key stays as it is.
+    return hide(body.decode("latin-1"), repeated).encode("latin-1")
+
+
+def _is_in(secret: str, body: bytes) -> bool:
+    return secret.encode() in body or quote(secret, safe="").encode() in body
 
 
 def hide_headers(headers: Mapping[str, str], secrets: Iterable[str]) -> dict[str, str]:

@@ -45,7 +45,7 @@ class Source:
         return 200, {"items": page, "total": len(found)}
 
 
-def a_capped(url):
+def a_capped(url, highest=59):
     query = {
         "from": "${window.from|iso}",
         "to": "${window.to|iso}",
@@ -53,7 +53,7 @@ def a_capped(url):
         "offset": "${page.offset}",
         "part": "${split}",
     }
-    then = [{"by": "NUMBER", "clause": "${from}:${to}", "lowest": 0, "highest": 59}]
+    then = [{"by": "NUMBER", "clause": "${from}:${to}", "lowest": 0, "highest": highest}]
     works = an_endpoint(
         request={"query": query},
         cap={"max": CAP, "then": then},
@@ -116,6 +116,20 @@ def test_an_hour_that_cannot_be_cut_any_finer_fails_loudly_and_the_rest_lands(ho
     assert {name for _, name in source.works} - names(home) == {f"c{n}" for n in range(25)}
     reached = end_state(home, "example").cursor
     assert reached == day(1) + 5 * HOUR, "the cursor waits at the hole"
+
+
+def test_a_second_dimension_that_does_not_name_everything_is_found_out(home):
+    source = Source([day(1) + 5 * HOUR], CAP)
+    with upstream(source) as server:
+        home.apply(a_capped(server.url, highest=19))
+        planned = home.plan(a_trigger(start=day(0), end=day(4)))
+        run_to_the_end(home, planned.plan_id)
+
+    lost = {name for _, name in source.works} - names(home)
+    assert lost == {f"c{minute}" for minute in range(20, 26)}
+    (told,) = home.rows("SELECT last_error_msg FROM ing_task WHERE status_code = 'FAILED'")
+    assert "hold 20 of its 26 records: cap.then does not name them all" in told[0]
+    assert end_state(home, "example").cursor == day(1) + 5 * HOUR, "the cursor waits at the hole"
 
 
 def test_every_partition_is_asked_for_what_is_its_own(home):

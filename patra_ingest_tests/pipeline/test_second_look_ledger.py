@@ -140,3 +140,25 @@ def test_a_retry_after_from_another_world_breaks_nothing(home, named):
 
     assert ends in (["RELEASED"], ["SUCCEEDED"]), last_error(home)
     assert home.one("SELECT COUNT(*) FROM ing_task WHERE status_code = 'FAILED'") == 0
+
+
+CANARY = "canary-0123456789-abcdef"
+
+
+def test_a_key_that_the_source_repeats_in_its_records_reaches_no_table(home, monkeypatch):
+    monkeypatch.setenv("PATRA_TEST_KEY", CANARY)
+    secret = {"location": "QUERY", "field": "k", "secret": "env:PATRA_TEST_KEY"}
+    auth = {"auth": {"required": True, "credentials": {"main": {"type": "API_KEY", **secret}}}}
+
+    def answer(asked):
+        item = {**an_item("w1", stamp(0)), "title": f"asked with {asked['k']}"}
+        return 200, {"items": [item], "total": 1}
+
+    with listening(answer) as server:
+        home.apply(a_source(server.url, auth))
+        ends = harvest(home)
+
+    assert ends == ["SUCCEEDED"], last_error(home)
+    assert "asked with ***" in str(home.rows("SELECT fields FROM ing_record"))
+    for table in ("ing_record", "ing_task_run_batch", "ing_outbox_message", "ing_task_run"):
+        assert CANARY not in str(home.rows(f"SELECT * FROM {table}")), table

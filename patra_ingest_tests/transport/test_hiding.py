@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from patra_ingest.transport.hiding import hide, strip_url
+from patra_ingest.transport.hiding import hide, hide_in_body, strip_url
 from patra_ingest.transport.messages import Request, Response
 from patra_ingest_tests.builders import NOON
 
@@ -104,3 +104,26 @@ def test_a_url_without_a_credential_keeps_its_parameters(pairs):
     kept = parse_qsl(urlsplit(strip_url(url, {"K-123456-never"})).query, keep_blank_values=True)
 
     assert kept == pairs
+
+
+KEY = "K-1234567890/abcdef"
+
+
+@pytest.mark.parametrize(
+    ("body", "left"),
+    [
+        (b'{"note": "your key K-1234567890/abcdef"}', b'{"note": "your key ***"}'),
+        (b"https://h.example/?k=K-1234567890%2Fabcdef&p=2", b"https://h.example/?k=***&p=2"),
+        ("Käse K-1234567890/abcdef".encode(), "Käse ***".encode()),
+        (b"\xff\xfe K-1234567890/abcdef \x00", b"\xff\xfe *** \x00"),
+        (b"written by librarian", b"written by librarian"),
+    ],
+)
+def test_a_body_loses_the_keys_it_repeats_and_no_words(body, left):
+    assert hide_in_body(body, {KEY, "librarian"}) == left
+
+
+def test_a_body_without_a_key_is_not_copied():
+    body = b'{"items": []}'
+
+    assert hide_in_body(body, {KEY}) is body
