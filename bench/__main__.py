@@ -18,6 +18,7 @@ from bench.leasing import measure_leasing
 from bench.paths import measure_paths
 from bench.planning import measure_planning
 from bench.registry import measure_registry
+from bench.steps import measure_steps
 
 REPEATS = 5
 
@@ -49,6 +50,12 @@ def harvest():
     """Print the speed of a whole harvest."""
     with tempfile.TemporaryDirectory() as folder:
         compare_harvest(Path(folder), os.environ.get("PATRA_TEST_MYSQL_URL", ""))
+
+
+def steps():
+    """Print where the time of a page goes."""
+    with tempfile.TemporaryDirectory() as folder:
+        measure_steps(Path(folder))
 
 
 def latency():
@@ -90,6 +97,7 @@ def leasing():
 PARTS = {
     "start": start_up,
     "harvest": harvest,
+    "steps": steps,
     "latency": latency,
     "memory": memory,
     "commits": commits,
