@@ -1,6 +1,7 @@
 """A second look at what is paid, told, kept secret and written by two at once."""
 
 import threading
+import time
 
 import pytest
 
@@ -162,3 +163,43 @@ def test_a_key_that_the_source_repeats_in_its_records_reaches_no_table(home, mon
     assert "asked with ***" in str(home.rows("SELECT fields FROM ing_record"))
     for table in ("ing_record", "ing_task_run_batch", "ing_outbox_message", "ing_task_run"):
         assert CANARY not in str(home.rows(f"SELECT * FROM {table}")), table
+
+
+def test_a_credential_whose_budget_is_gone_rests_and_the_next_one_goes_on(home, monkeypatch):
+    monkeypatch.setenv("PATRA_TEST_OLD", "old")
+    monkeypatch.setenv("PATRA_TEST_NEW", "new")
+
+    def answer(asked):
+        is_old = asked["headers"]["Authorization"] == "Bearer old"
+        if is_old and asked["offset"] == "20":
+            return 429, {"error": "nothing left today"}, {"Retry-After": "54000"}
+        return page(asked)
+
+    with listening(answer) as server:
+        home.apply(a_source(server.url, {"auth": {"required": True, "credentials": BEARERS}}))
+        ends = harvest(home)
+        used = [asked["headers"]["Authorization"][7:] for asked in server.asked]
+
+    assert ends == ["SUCCEEDED"], last_error(home)
+    assert used == ["old", "old", "old", "new", "new"]
+    assert home.one("SELECT COUNT(*) FROM ing_rate_bucket WHERE cool_down_until IS NOT NULL") == 0
+
+
+def test_a_page_that_takes_too_long_is_asked_for_at_half_its_size(home):
+    def answer(asked):
+        if int(asked["rows"]) > 5:
+            time.sleep(0.6)
+        start, size = int(asked["offset"]), int(asked["rows"])
+        return 200, {"items": WORKS[start : start + size], "total": 35}
+
+    patience = {"http": {"read_timeout": "200ms"}, "retry": {"max_attempts": 1}}
+    works_slowly = an_endpoint(paging={"shrink_on_timeout": True})
+    with listening(answer) as server:
+        home.apply(a_source(server.url, patience, works=works_slowly))
+        ends = harvest(home)
+        sizes = [int(asked["rows"]) for asked in server.asked]
+
+    assert ends == ["SUCCEEDED"], last_error(home)
+    assert sizes[:2] == [10, 5]
+    assert set(sizes[1:]) == {5}
+    assert len(records(home)) == 35

@@ -111,11 +111,7 @@ def test_lanes_keep_the_limits_and_still_finish(bare):
     assert max(executor.most.values()) <= 2
 
 
-def test_a_source_that_throttles_gets_fewer_lanes_and_the_other_as_many_as_before(
-    bare, caplog, monkeypatch
-):
-    # Tools that configure logging in this process switch off the loggers they find.
-    monkeypatch.setattr(logging.getLogger("patra_ingest.executor.work"), "disabled", False)
+def test_a_source_that_throttles_gets_fewer_lanes_and_the_other_as_many_as_before(bare, caplog):
     bad, good = (Partition(name, "works", "HARVEST") for name in ("bad", "good"))
     queue(bare, bad=24, good=24)
     executor = PretendExecutor(
