@@ -45,7 +45,9 @@ class WebhookSink:
         self._url = _parsed(url)
         self._clock = clock
         self.shown = f"{self._url.scheme}://{self._url.netloc.decode()}/…"
-        self._secrets = tuple({url, str(self._url)})
+        # The path too: another filter may have hidden a parameter of the address before us.
+        paths = {self._url.path, self._url.raw_path.decode().partition("?")[0]} - {"", "/"}
+        self._secrets = (*{url, str(self._url)}, *paths)
         self._client = httpx.Client(
             headers={"User-Agent": user_agent, "Content-Type": "application/json"},
             follow_redirects=False,
