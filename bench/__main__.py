@@ -1,5 +1,5 @@
 """`make bench`: start-up, harvest beside a bare loop, reading, compiling, planning,
-leasing, paths.
+leasing, paths, the shared rate gate.
 
 `python -m bench paths registry` measures only what is named.
 """
@@ -13,6 +13,8 @@ import time
 from pathlib import Path
 
 from bench.commits import measure_commits
+from bench.cursors import measure_cursors
+from bench.gate import measure_permits, measure_recovery, measure_sharing
 from bench.harvest import compare_harvest, measure_latency, measure_memory
 from bench.leasing import measure_leasing
 from bench.paths import measure_paths
@@ -94,6 +96,29 @@ def leasing():
         measure_leasing(Path(folder), os.environ.get("PATRA_TEST_MYSQL_URL", ""))
 
 
+def gate():
+    """Print whether processes share one rate, and use it up."""
+    with tempfile.TemporaryDirectory() as folder:
+        measure_sharing(Path(folder), os.environ.get("PATRA_TEST_MYSQL_URL", ""))
+
+
+def recovery():
+    """Draw how workers follow a source that halves its limit."""
+    with tempfile.TemporaryDirectory() as folder:
+        measure_recovery(Path(folder), os.environ.get("PATRA_TEST_MYSQL_URL", ""))
+
+
+def permits():
+    """Print what a permit costs."""
+    with tempfile.TemporaryDirectory() as folder:
+        measure_permits(Path(folder), os.environ.get("PATRA_TEST_MYSQL_URL", ""))
+
+
+def cursors():
+    """Print what moving a cursor costs, and telling it again from its events."""
+    measure_cursors(os.environ.get("PATRA_TEST_MYSQL_URL", ""))
+
+
 PARTS = {
     "start": start_up,
     "harvest": harvest,
@@ -104,7 +129,11 @@ PARTS = {
     "registry": registry,
     "planning": planning,
     "leasing": leasing,
+    "cursors": cursors,
     "paths": measure_paths,
+    "gate": gate,
+    "recovery": recovery,
+    "permits": permits,
 }
 
 
@@ -118,4 +147,5 @@ def main(names):
     print(f"\nload average {os.getloadavg()[0]:.1f} at the end")
 
 
-main(sys.argv[1:])
+if __name__ == "__main__":  # the gate's processes import this module, too
+    main(sys.argv[1:])

@@ -154,7 +154,7 @@ def _record(index, at):
     text_ = f'«Über {index}», it\'s "quoted" \\ and more. '
     payload = (text_ * (PAYLOAD_CHARS // len(text_) + 1))[:PAYLOAD_CHARS]
     digest = sha256(f"{index}{at}".encode()).hexdigest()
-    return NewRecord(f"10.5555/{index:07d}", at, digest, False, '{"title": "x"}', payload)
+    return NewRecord(f"10.5555/{index:07d}", at, digest, False, b'{"title": "x"}', payload.encode())
 
 
 def _queue_tasks(ledger):

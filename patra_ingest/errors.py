@@ -8,6 +8,7 @@ IngestError
 │   ├── PlanError             the trigger asks for something the spec does not allow
 │   ├── NotReady              the spec asks for what this version cannot execute; nothing is planned
 │   ├── LedgerUnavailable     the database is not there, or refuses us
+│   │   └── LedgerUnreachable     … and may be back in a moment: a worker rides that out
 │   ├── LedgerBusy            another process holds the ledger
 │   ├── LedgerMismatch        the ledger's schema is missing, older or newer than this code
 │   └── PortTaken             another program listens where we wanted to
@@ -82,6 +83,10 @@ class NotReady(PersonMustAct):
 
 class LedgerUnavailable(PersonMustAct):
     """The database is not there, or refuses us."""
+
+
+class LedgerUnreachable(LedgerUnavailable):
+    """The way to the database is cut; it may be back in a moment."""
 
 
 class LedgerBusy(PersonMustAct):

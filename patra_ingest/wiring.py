@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from patra_ingest.transport.client import Transport
 
 
+# A process that the rate gate does not hear of for so long is taken for dead.
+_HOLDER_SECONDS = 15.0
+
+
 @dataclass(frozen=True)
 class Reader:
     """The ledger and the time."""
@@ -126,6 +130,7 @@ def open_ingest(
     from patra_ingest.cursor.advance import CursorManager
     from patra_ingest.planner.plan import Planner
     from patra_ingest.rate.gate import RateGate
+    from patra_ingest.rate.keeper import tended
     from patra_ingest.registry.code_book import CachedCodeBook
     from patra_ingest.transport.client import Transport
 
@@ -134,6 +139,7 @@ def open_ingest(
     with (
         open_reader(settings) as reader,
         Transport(reader.clock, user_agent(settings.contact)) as transport,
+        tended(RateGate(reader.db, reader.clock, name, _HOLDER_SECONDS, tended=True)) as gate,
     ):
         db, clock = reader.db, reader.clock
         codes = CachedCodeBook(timedelta(seconds=settings.registry_cache_seconds), clock)
@@ -141,7 +147,7 @@ def open_ingest(
             settings,
             clock,
             db,
-            RateGate(db, clock, name),
+            gate,
             CursorManager(db, clock),
             Planner(db, clock, codes, settings.has_secret),
             transport,

@@ -93,7 +93,7 @@ def an_item(name: object = "a", updated: object = "2025-09-02T10:00:00Z", **more
 
 def a_record(name: str = "a", updated: datetime | None = NOON, content: str = "1") -> NewRecord:
     """Return a mapped record; `content` stands for all it says."""
-    return NewRecord(name, updated, content * 64, False, '{"title": "x"}', '{"id": "x"}')
+    return NewRecord(name, updated, content * 64, False, b'{"title": "x"}', b'{"id": "x"}')
 
 
 def a_response(body: bytes = b"{}", status: int = 200, **headers: str) -> Response:

@@ -4,8 +4,9 @@ import sys
 
 import typer
 
-from patra_ingest.cli import coverage, harvest, look, operate, outbox, setup, stage
+from patra_ingest.cli import budget, coverage, cursor, harvest, look, operate, outbox, setup, stage
 from patra_ingest.cli import registry as packs
+from patra_ingest.cli import replay as evidence
 from patra_ingest.cli import signal as hints
 from patra_ingest.errors import IngestError
 
@@ -31,6 +32,14 @@ app.command("work")(harvest.work)
 app.command("run")(harvest.run)
 app.command("status")(look.status)
 app.command("coverage")(coverage.coverage)
+app.command("budget")(budget.budget)
+cursors = typer.Typer(help="How far we are, and how we came there.", no_args_is_help=True)
+cursors.command("list")(cursor.list_)
+cursors.command("timeline")(cursor.timeline)
+cursors.command("verify")(cursor.verify)
+cursors.command("rebuild")(cursor.rebuild)
+cursors.command("force")(cursor.force)
+app.add_typer(cursors, name="cursor")
 app.command("hold")(operate.hold)
 app.command("resume")(operate.resume)
 app.command("cancel")(operate.cancel)
@@ -43,6 +52,8 @@ messages.command("publish")(outbox.publish)
 messages.command("status")(outbox.status)
 messages.command("retry")(outbox.retry)
 app.add_typer(messages, name="outbox")
+app.command("replay")(evidence.replay)
+app.command("blackbox")(evidence.blackbox)
 app.command("sandbox")(stage.sandbox)
 app.command("demo")(stage.demo)
 

@@ -16,6 +16,12 @@ def sandbox(  # noqa: PLR0913 - the options of a world and its habits
     latency_ms: Annotated[float, typer.Option(help="Every answer comes this much later.")] = 0.0,
     fail_every: Annotated[int, typer.Option(help="Every n-th request gets a 503.")] = 0,
     throttle_per_second: Annotated[int, typer.Option(help="More than that get a 429.")] = 0,
+    throttle_burst: Annotated[int, typer.Option(help="… by a token bucket of this size.")] = 0,
+    throttle_in_flight: Annotated[int, typer.Option(help="More than that at once get a 429.")] = 0,
+    retry_after: Annotated[int, typer.Option(help="What a 429 asks to wait; 0 says nothing.")] = 1,
+    tell_limits: Annotated[
+        bool, typer.Option("--tell-limits", help="Say them in headers.")
+    ] = False,
     behave: Annotated[str, typer.Option(help="Habits of real sources, as a,b.")] = "",
     cap: Annotated[int, typer.Option(help="Most results of a question, for some habits.")] = 200,
     token_life_ms: Annotated[int, typer.Option(help="With dying-token: how long.")] = 300,
@@ -39,6 +45,10 @@ def sandbox(  # noqa: PLR0913 - the options of a world and its habits
             latency_ms,
             fail_every,
             throttle_per_second,
+            throttle_burst,
+            throttle_in_flight,
+            retry_after,
+            tell_limits,
             habits=habits,
             cap=cap,
             token_life_ms=token_life_ms,

@@ -1,43 +1,37 @@
-"""Move a cursor to its frontier: the event in one transaction, the cursor in another.
+"""Move cursors: to their frontier, over settled signals, to a token, or where a person says.
 
-Whoever dies between the two leaves an event that the next advance of the same step finds again.
+Event first, then the cursor; forward only. What a step is made of is in `reach`, how it is taken in
+`step`.
 """
 
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from random import Random
+from typing import Any
 
 from patra_ingest.clock import Clock
-from patra_ingest.cursor.frontier import frontier
-from patra_ingest.ledger.coverage import list_windows
-from patra_ingest.ledger.cursors import (
-    CursorEvent,
-    TimeCursor,
-    append_event,
-    find_cursor,
-    list_behind,
-    try_create_cursor,
-    try_move_cursor,
-)
+from patra_ingest.cursor.force import force
+from patra_ingest.cursor.keep_token import compensate, keep_token
+from patra_ingest.cursor.reach import Reach, look
+from patra_ingest.cursor.settle import see_signals, signals_of
+from patra_ingest.cursor.step import Stepper, Taken, Tally
+from patra_ingest.ledger.cursors import Cursor, CursorEvent, list_behind
 from patra_ingest.ledger.db import Db
-from patra_ingest.ledger.plans import get_plan
-from patra_ingest.ledger.records import find_newest_update
-from patra_ingest.model import keys
-from patra_ingest.model.codes import CursorDirection, SliceStatus
+from patra_ingest.ledger.settled_signals import list_signal_places
+from patra_ingest.model.codes import CursorDirection, CursorReason, Operation
 from patra_ingest.model.lineage import Lineage
 from patra_ingest.model.namespace import Namespace
-from patra_ingest.model.window import Window, instant_iso
-
-_TRIES = 3
-_BACKOFF_SECONDS = 0.05
-_BEGINNING = datetime(1, 1, 1, tzinfo=UTC)
+from patra_ingest.model.window import Window
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What stands behind an advance: the slice that finished, and what it asked."""
+    """What stands behind an advance: the slice that finished, its window, and what it asked."""
 
     lineage: Lineage
     expr_hash: str | None = None
+    window: Window | None = None
 
 
 @dataclass(frozen=True)
@@ -46,6 +40,7 @@ class Advanced:
 
     before: datetime | None
     after: datetime | None
+    conflicts: int = field(default=0, compare=False)
 
     @property
     def moved(self) -> bool:
@@ -56,90 +51,120 @@ class Advanced:
 class CursorManager:
     """Advances the cursors of one ledger; any number of workers may do so at once."""
 
-    def __init__(self, db: Db, clock: Clock) -> None:
+    def __init__(self, db: Db, clock: Clock, luck: Random | None = None) -> None:
         self._db = db
         self._clock = clock
+        self.tally = Tally()
+        self._stepper = Stepper(db, clock, self.tally, luck or Random())
 
     def advance(
         self, namespace: Namespace, direction: CursorDirection, evidence: Evidence
     ) -> Advanced:
-        """Move the namespace's cursor to the frontier of its succeeded slices, if that is ahead."""
-        event: CursorEvent | None = None
-        before: datetime | None = None
-        for attempt in range(_TRIES + 1):
-            cursor, step, observed = self._look(namespace)
-            if attempt == 0:
-                before = cursor.value if cursor else None
-            if step is None:
-                return Advanced(before, cursor.value if cursor else None)
-            if event is None or event.reached != step.end:
-                event = _event(namespace, direction, cursor, step, evidence, observed)
-                with self._db.write() as tx:
-                    append_event(tx, event, self._db.now(tx))
-            if self._try_move(event, cursor):
-                return Advanced(before, event.reached)
-            self._clock.sleep(_BACKOFF_SECONDS * 2**attempt)
-        # Others keep moving it; their frontier includes our slice.
-        return Advanced(before, before)
+        """Move the namespace's cursor to the frontier of its succeeded slices, if that is ahead.
+
+        When a slice finished and it is not, the reason is written down.
+        """
+        seen: list[Reach] = []
+
+        def see() -> tuple[Cursor[Any] | None, CursorEvent | None]:
+            with self._db.read() as tx:
+                reach = look(tx, namespace, direction, evidence.window)
+            seen.append(reach)
+            return reach.cursor, _step(namespace, reach, evidence)
+
+        taken = self._stepper.take(see)
+        if taken.before != taken.after:
+            self.tally.add(advances=1)
+        elif not taken.conflicts and evidence.lineage.slice_id is not None:
+            self._note_no_forward(namespace, seen[-1], evidence)
+        if namespace.operation is Operation.UPDATE:
+            self._settle_signals(namespace.provenance, evidence.lineage)
+        return Advanced(taken.before, taken.after, taken.conflicts)
 
     def catch_up(self) -> None:
         """Advance every cursor that is behind its frontier: somebody died before he could."""
         with self._db.read() as tx:
             behind = list_behind(tx)
-        for namespace, direction, plan_id in behind:
-            with self._db.read() as tx:
-                plan = get_plan(tx, plan_id)
-            lineage = Lineage(plan.schedule_instance_id, plan_id)
+            sources = {provenance for provenance, _ in list_signal_places(tx)}
+        for namespace, direction, lineage in behind:
             self.advance(namespace, direction, Evidence(lineage))
+        for provenance in sorted(sources):
+            self._settle_signals(provenance, Lineage())
 
-    def _look(
-        self, namespace: Namespace
-    ) -> tuple[TimeCursor | None, Window | None, datetime | None]:
-        """Return the cursor, the step it may take now, and the newest update time we have seen."""
+    def force(self, namespace: Namespace, to: datetime, by: str, reason: str) -> Taken:
+        """Move a cursor past what will never succeed: a person says so, and the ledger keeps why.
+
+        Raises PersonMustAct for a step back, one beyond now, or one without a reason.
+        """
+        taken = force(self._db, self._stepper, namespace, to, by, reason)
+        self.tally.add(forced=1)
+        return taken
+
+    def keep_token(self, namespace: Namespace, token: str, evidence: Evidence) -> None:
+        """Keep a page token for the next run; of several writers the last one wins."""
+        keep_token(self._db, self._stepper, namespace, token, evidence.lineage)
+        self.tally.add(advances=1)
+
+    def compensate(self, namespace: Namespace, dead_token: str, evidence: Evidence) -> str | None:
+        """Put the last good token, or none, in the place of one that the source has forgotten.
+
+        Returns the token to go on with, empty to begin anew; None when there is no cursor.
+        """
+        found = compensate(self._db, self._stepper, namespace, dead_token, evidence.lineage)
+        self.tally.add(compensations=1 if found.is_new else 0)
+        return found.token
+
+    def _note_no_forward(self, namespace: Namespace, reach: Reach, evidence: Evidence) -> None:
+        if reach.origin is None:
+            return
+        self.tally.add(no_forwards=1)
+        self._stepper.write(
+            CursorEvent(
+                namespace,
+                reach.direction,
+                reach.origin,
+                reach.origin,
+                reach.observed,
+                evidence.window,
+                evidence.lineage,
+                evidence.expr_hash,
+                reason=CursorReason.NO_FORWARD,
+                note=_why(reach, evidence.window),
+            )
+        )
+
+    def _settle_signals(self, provenance: str, lineage: Lineage) -> None:
+        """Move the cursor of every endpoint's signals over those that are settled."""
         with self._db.read() as tx:
-            cursor = find_cursor(tx, namespace)
-            windows = list_windows(tx, namespace, cursor.value if cursor else _BEGINNING)
-            observed = find_newest_update(tx, namespace.provenance, namespace.endpoint)
-        if not windows:
-            return cursor, None, observed
-        origin = cursor.value if cursor else windows[0].window.start
-        done = (w.window for w in windows if w.status == SliceStatus.SUCCEEDED)
-        reached = frontier(origin, done)
-        return cursor, Window(origin, reached) if reached > origin else None, observed
-
-    def _try_move(self, event: CursorEvent, cursor: TimeCursor | None) -> bool:
-        with self._db.write() as tx:
-            now = self._db.now(tx)
-            if cursor is None:
-                return try_create_cursor(tx, event, now)
-            return try_move_cursor(tx, event, cursor, now)
+            places = list_signal_places(tx, provenance)
+        for _, endpoint in places:
+            namespace = signals_of(provenance, endpoint)
+            taken = self._stepper.take(partial(see_signals, self._db, namespace, lineage))
+            if taken.before != taken.after:
+                self.tally.add(advances=1)
 
 
-def _event(
-    namespace: Namespace,
-    direction: CursorDirection,
-    cursor: TimeCursor | None,
-    step: Window,
-    evidence: Evidence,
-    observed_max: datetime | None,
-) -> CursorEvent:
-    previous = cursor.value if cursor else None
-    key = keys.cursor_event_key(
-        namespace.columns(),
-        instant_iso(previous) if previous else None,
-        instant_iso(step.end),
-        step,
-        evidence.lineage.run_id,
-        evidence.lineage.batch_id,
-    )
+def _step(namespace: Namespace, reach: Reach, evidence: Evidence) -> CursorEvent | None:
+    if reach.step is None:
+        return None
     return CursorEvent(
         namespace,
-        direction,
-        previous,
-        step.end,
-        observed_max,
-        step,
+        reach.direction,
+        reach.cursor.value if reach.cursor else None,
+        reach.reached,
+        reach.observed,
+        reach.step,
         evidence.lineage,
         evidence.expr_hash,
-        key,
     )
+
+
+def _why(reach: Reach, finished: Window | None) -> str:
+    down = reach.direction is CursorDirection.BACKFILL
+    if finished and reach.cursor:
+        at = reach.cursor.value
+        if finished.start >= at if down else finished.end <= at:
+            return f"the cursor is past {finished} already"
+    if reach.gap is not None:
+        return f"waits for the gap {reach.gap}"
+    return "nothing next to the cursor is planned"

@@ -7,19 +7,36 @@ source that is down is no reason to blame its records.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from patra_ingest.errors import IngestError, PageTooBig, RequestRejected, Throttled, TransientError
 from patra_ingest.executor.asking import Asking
-from patra_ingest.executor.exchange import Exchange, Exchanged
+from patra_ingest.executor.exchange import Exchanged
 from patra_ingest.executor.leased import Work
 from patra_ingest.executor.request import render
 from patra_ingest.executor.two_phase import BadId, Reconciled, combine, halves, reconcile
 from patra_ingest.model.codes import HttpMethod
+from patra_ingest.spec.paging import Paging
 from patra_ingest.spec.snapshot import CallSpec, ReconcileSpec
 from patra_ingest.spec.words import MissingIds
 
 Patient = Callable[[Callable[[], Exchanged]], Exchanged]
 _FAILED = (TransientError, RequestRejected, PageTooBig)
+
+
+class Asker(Protocol):
+    """Answers questions: a source over the network, or what was stored of its answers."""
+
+    def ask(
+        self,
+        work: Work,
+        call: CallSpec,
+        asking: Asking,
+        paging: Paging | None,
+        is_suspect: bool = False,
+    ) -> Exchanged:
+        """Return the answer to one question; raise what it means, if it is none."""
+        ...
 
 
 @dataclass
@@ -58,7 +75,7 @@ class IdsQuestion:
 
 
 def ask_for_ids(
-    exchange: Exchange, question: IdsQuestion, patient: Patient, once: Patient
+    exchange: Asker, question: IdsQuestion, patient: Patient, once: Patient
 ) -> IdsAnswer:
     """Return what the source has for the ids of a question; halves are asked for only `once`."""
     try:
@@ -72,7 +89,7 @@ def ask_for_ids(
 
 
 def _isolate(
-    exchange: Exchange, question: IdsQuestion, whole: IngestError, once: Patient
+    exchange: Asker, question: IdsQuestion, whole: IngestError, once: Patient
 ) -> IdsAnswer:
     """Find who makes a request fail; raise its error when the source is to blame, not an id."""
     answer, failed = IdsAnswer(), dict[str, IngestError]()
@@ -100,7 +117,7 @@ def _isolate(
 
 
 def _ask_again(
-    exchange: Exchange,
+    exchange: Asker,
     question: IdsQuestion,
     ids: list[str],
     failed: dict[str, IngestError],
@@ -120,7 +137,7 @@ def _ask_again(
 
 
 def _require_alive(
-    exchange: Exchange, question: IdsQuestion, whole: IngestError, once: Patient
+    exchange: Asker, question: IdsQuestion, whole: IngestError, once: Patient
 ) -> None:
     """Raise unless the source still answers for an id that it has answered for before."""
     try:
@@ -131,7 +148,7 @@ def _require_alive(
         raise whole from None
 
 
-def _ask(exchange: Exchange, question: IdsQuestion, patient: Patient) -> IdsAnswer:
+def _ask(exchange: Asker, question: IdsQuestion, patient: Patient) -> IdsAnswer:
     if len(question.asking.ids) > 1 and _is_too_long(question):
         answer = IdsAnswer()
         for half in halves(question.asking.ids):
@@ -140,7 +157,7 @@ def _ask(exchange: Exchange, question: IdsQuestion, patient: Patient) -> IdsAnsw
     return _ask_whole(exchange, question, patient)
 
 
-def _ask_whole(exchange: Exchange, question: IdsQuestion, patient: Patient) -> IdsAnswer:
+def _ask_whole(exchange: Asker, question: IdsQuestion, patient: Patient) -> IdsAnswer:
     first, answer = _ask_once(exchange, question, patient)
     rule = question.rule.missing
     if first.missing and rule is MissingIds.RETRY_THEN_GONE:
@@ -153,7 +170,7 @@ def _ask_whole(exchange: Exchange, question: IdsQuestion, patient: Patient) -> I
 
 
 def _ask_once(
-    exchange: Exchange, question: IdsQuestion, patient: Patient
+    exchange: Asker, question: IdsQuestion, patient: Patient
 ) -> tuple[Reconciled, IdsAnswer]:
     work, call, asking = question.work, question.call, question.asking
     is_suspect = question.rule.isolate and len(asking.ids) > 1

@@ -16,9 +16,9 @@ from patra_ingest.errors import (
     Unreachable,
 )
 from patra_ingest.executor.attempt import Attempt, shown_attempt
-from patra_ingest.executor.exchange import LONGEST_WAIT
 from patra_ingest.executor.leased import Place, Work
 from patra_ingest.executor.paging import shrunk
+from patra_ingest.executor.pass_gate import LONGEST_WAIT
 from patra_ingest.executor.patience import Tried, patience
 from patra_ingest.executor.run_batch import Answer, BatchRunner, Patience
 from patra_ingest.model.codes import ResliceReason

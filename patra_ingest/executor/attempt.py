@@ -1,13 +1,16 @@
 """One attempt at a task while it lasts, and how it may end."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from sqlalchemy import Connection
+
 from patra_ingest.cursor.advance import Evidence
 from patra_ingest.executor.history import History
 from patra_ingest.executor.leased import Healing, Place, Work
+from patra_ingest.ledger.runs import RunEnd, list_batch_stats
 from patra_ingest.model.lineage import BatchId
 from patra_ingest.model.run_stats import run_stats
 
@@ -56,6 +59,9 @@ class Attempt:
             stats["attempts"] = list(self.history.attempts)
             stats["rateAdjusted"] |= healing.slowed_down
             stats["circuitOpen"] |= healing.circuit_open
+        if healing.quota_soft_hits or healing.quota_hard_hits:
+            stats["quotaSoftHits"] = healing.quota_soft_hits
+            stats["quotaHardHits"] = healing.quota_hard_hits
         if reslice is not None:
             stats["reSliceSuggested"] = reslice
             stats["remarks"] = "online-reslice-suggested:true"
@@ -64,7 +70,16 @@ class Attempt:
 
 def evidence_of(attempt: Attempt) -> Evidence:
     """Return what stands behind an advance of the cursor."""
-    return Evidence(attempt.work.lineage(attempt.last_batch), attempt.work.expr_hash)
+    work = attempt.work
+    return Evidence(work.lineage(attempt.last_batch), work.expr_hash, work.bounds.window)
+
+
+def with_all_batches(tx: Connection, attempt: Attempt, end: RunEnd) -> RunEnd:
+    """Return the end of a run with its true sums: we may not know of our own last commit."""
+    committed = list_batch_stats(tx, attempt.work.run.id)
+    if len(committed) == len(attempt.own):
+        return end
+    return replace(end, stats={**end.stats, **run_stats(committed)})
 
 
 def shown_attempt(no: int, at: datetime, error: str, waited: timedelta) -> dict[str, Any]:

@@ -6,9 +6,8 @@ a stored body and a spent permit.
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from decimal import Decimal
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import cache
 from typing import Any
 
@@ -33,16 +32,13 @@ from patra_ingest.executor.decoding import (
 )
 from patra_ingest.executor.digests import request_digest, response_digest
 from patra_ingest.executor.leased import Work
+from patra_ingest.executor.pass_gate import Gatekeeper
 from patra_ingest.executor.request import render
 from patra_ingest.executor.triage import judge
 from patra_ingest.ledger.db import Db
-from patra_ingest.ledger.quotas import try_spend
-from patra_ingest.model.quotas import charges_at
-from patra_ingest.rate.bucket import Limits
 from patra_ingest.rate.gate import RateGate
 from patra_ingest.rawstore.store import RawStore
 from patra_ingest.spec.paging import Paging, UrlPaging
-from patra_ingest.spec.quotas import rules_of
 from patra_ingest.spec.snapshot import AuthSpec, CallSpec
 from patra_ingest.spec.words import Action
 from patra_ingest.transport.auth import Authenticator, Signed
@@ -51,8 +47,6 @@ from patra_ingest.transport.hiding import hide_in_body
 from patra_ingest.transport.messages import Request, Response
 from patra_ingest.transport.redirects import find_redirect
 
-# Longer pauses are spent in the queue, not on a lane.
-LONGEST_WAIT = timedelta(seconds=60)
 _NOTHING = Decoded([], total=0)
 
 
@@ -78,10 +72,12 @@ class Exchanged:
     storage_key: str
     waited_seconds: float
     is_gone: bool = False  # the source says that it has none of the ids
+    gate: Mapping[str, Any] = field(default_factory=dict)  # how the request passed the gate
 
     def digests(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return what the ledger keeps of the request and of the response, without secrets."""
-        return request_digest(self.request), response_digest(self.response, self.storage_key)
+        answer = response_digest(self.response, self.storage_key)
+        return request_digest(self.request), {**answer, **self.gate}
 
 
 class _NextCredential(CredentialRefused):
@@ -96,15 +92,16 @@ class _Reply:
     meaning: IngestError | Action | None
     tree: Callable[[], Any]
     waited_seconds: float
+    gate: Mapping[str, Any]
 
 
 class Exchange:
     """Asks questions of one source after the other, each with its own permit."""
 
     def __init__(self, db: Db, clock: Clock, upstream: Upstream) -> None:
-        self._db = db
         self._clock = clock
         self._upstream = upstream
+        self._gate = Gatekeeper(db, clock, upstream.gate)
 
     @property
     def contact(self) -> str:
@@ -172,7 +169,7 @@ class Exchange:
             decoded = replace(decoded, next=signed.request.strip(decoded.next))
         is_gone = reply.meaning is Action.GONE
         waited = reply.waited_seconds
-        return Exchanged(signed.request, reply.response, decoded, key, waited, is_gone)
+        return Exchanged(signed.request, reply.response, decoded, key, waited, is_gone, reply.gate)
 
     def _decoded(
         self,
@@ -214,24 +211,21 @@ class Exchange:
     def _send_one(
         self, work: Work, call: CallSpec, signed: Signed, paging: Paging | None
     ) -> _Reply:
-        upstream, rate = self._upstream, call.rate
-        limits = Limits(rate.per_second, rate.burst, rate.in_flight)
-        deadline = self._clock.now() + LONGEST_WAIT
-        with upstream.gate.permit(rate.key, limits, rate.cost, deadline, work.stop) as permit:
-            self._pay(work, call)  # last: who has to be silent pays for nothing
+        self._upstream.transport.prepare(signed.request)
+        with self._gate.permit(work, call) as passed:
             try:
-                response = _without_keys(upstream.transport.send(signed.request, permit))
+                sent = self._upstream.transport.send(signed.request, passed.permit)
+                response = _without_keys(sent)
             except TransientError as error:
                 self._note(work, call, error)
                 raise
             tree = cache(lambda: read_tree(response, call.response))
             meaning = self._unless_spent(call, signed, judge(response, call, tree, self._now()))
-            if isinstance(meaning, Throttled) and meaning.for_all:
-                # Before our place is free again: nobody slips in ahead of the silence.
-                upstream.gate.feedback(rate.key, meaning.retry_at)
+            # Before our place is free again: nobody slips in ahead of a silence.
+            digest = self._gate.report(work, passed, response, meaning, tree)
         if paging is not None and response.status in paging.shrink_on:
             raise PageTooBig(f"{response.url} answered {response.status} to a page of this size")
-        return _Reply(response, meaning, tree, permit.waited_seconds)
+        return _Reply(response, meaning, tree, passed.permit.waited_seconds, digest)
 
     def _unless_spent(
         self, call: CallSpec, signed: Signed, meaning: IngestError | Action | None
@@ -267,7 +261,7 @@ class Exchange:
             call.rate.key, call.retry.breaker, failed, self._clock.now()
         )
         if until is not None and failed:
-            self._upstream.gate.feedback(call.rate.key, until)
+            self._gate.silence(call, until, "CIRCUIT_OPEN")
             work.healing.circuit_open = True
 
     def _renew(self, call: CallSpec, signed: Signed, meaning: IngestError | Action | None) -> None:
@@ -276,18 +270,6 @@ class Exchange:
             return
         if not self._upstream.auth.renew(call.auth, signed):
             raise EndpointHalted(f"{meaning} (there is no other credential to try)")
-
-    def _pay(self, work: Work, call: CallSpec) -> None:
-        """Take the request out of its quotas; Throttled until the one that is empty ends."""
-        rules = rules_of(call.rate)
-        if not rules:
-            return
-        with self._db.write() as tx:
-            now = self._db.now(tx)
-            charges = charges_at(rules, now, Decimal(str(call.rate.cost)))
-            empty = try_spend(tx, work.lease.slice_id, charges, now)
-        if empty is not None:
-            raise Throttled(empty.end, "the quota is used up")
 
 
 def _without_keys(response: Response) -> Response:

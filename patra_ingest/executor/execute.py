@@ -9,7 +9,6 @@ import threading
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -25,7 +24,7 @@ from patra_ingest.errors import (
     TransientError,
 )
 from patra_ingest.executor.ask_patiently import ask_patiently, patience_of
-from patra_ingest.executor.attempt import Attempt, TaskEnd, evidence_of
+from patra_ingest.executor.attempt import Attempt, TaskEnd, evidence_of, with_all_batches
 from patra_ingest.executor.certificate import Certificate, Verdict, certify
 from patra_ingest.executor.decoding import Decoded
 from patra_ingest.executor.family import require_family
@@ -35,6 +34,7 @@ from patra_ingest.executor.limits import find_excess, remaining
 from patra_ingest.executor.outcome import MAX_TASK_RETRIES, Failure, judge_failure
 from patra_ingest.executor.paging import Page
 from patra_ingest.executor.resume import resume
+from patra_ingest.executor.ride_out import ride_out
 from patra_ingest.executor.run_batch import BatchRunner
 from patra_ingest.ledger.batches import count_beginnings, fail_open_batches, list_done
 from patra_ingest.ledger.db import Db
@@ -45,7 +45,6 @@ from patra_ingest.ledger.reslices import NewRequest, add_request
 from patra_ingest.ledger.runs import (
     RunEnd,
     finish_run,
-    list_batch_stats,
     start_run,
     void_walk,
 )
@@ -59,7 +58,6 @@ from patra_ingest.ledger.tasks import (
 )
 from patra_ingest.model.bounds import read_bounds
 from patra_ingest.model.codes import ResliceReason, RunStatus, SliceStatus, TaskStatus
-from patra_ingest.model.run_stats import run_stats
 from patra_ingest.spec.slice_spec import lookback_of, records_of, requests_of
 
 _log = logging.getLogger(__name__)
@@ -183,16 +181,24 @@ class TaskExecutor:
         work, lease = attempt.work, attempt.work.lease
         proof = certificate.as_json()
         end = RunEnd(RunStatus.SUCCEEDED, {**attempt.stats(), "certificate": proof}, proof)
-        with self._db.write() as tx:
-            now = self._db.now(tx)
-            require_lease(tx, lease, now)
-            finish_run(tx, work.run.id, end, now)
-            finish_task(tx, lease, TaskStatus.SUCCEEDED, now, None)
-            follow_task(tx, lease.slice_id, SliceStatus.SUCCEEDED, now)
-            require_family(tx, work)
-            try_complete_plan(tx, lease.plan_id, now)
-            free(tx, [lease.slice_id], now)
-        self._cursors.advance(work.plan.namespace, work.plan.direction, evidence_of(attempt))
+
+        def finish() -> None:
+            with self._db.write() as tx:
+                now = self._db.now(tx)
+                require_lease(tx, lease, now)
+                finish_run(tx, work.run.id, end, now)
+                finish_task(tx, lease, TaskStatus.SUCCEEDED, now, None)
+                follow_task(tx, lease.slice_id, SliceStatus.SUCCEEDED, now)
+                require_family(tx, work)
+                try_complete_plan(tx, lease.plan_id, now)
+                free(tx, [lease.slice_id], now)
+
+        def advance() -> None:
+            plan = work.plan
+            self._cursors.advance(plan.namespace, plan.direction, evidence_of(attempt))
+
+        ride_out(finish, self._clock, work.stop)
+        ride_out(advance, self._clock, work.stop)
         return TaskEnd.SUCCEEDED
 
     def _fail(self, attempt: Attempt, error: Exception) -> TaskEnd:
@@ -246,7 +252,7 @@ class TaskExecutor:
                 now = self._db.now(tx)
                 require_lease(tx, lease, now)
                 fail_open_batches(tx, work.run.id, end.error or "", now)
-                finish_run(tx, work.run.id, _with_all_batches(tx, attempt, end), now)
+                finish_run(tx, work.run.id, with_all_batches(tx, attempt, end), now)
                 return settle(tx, now)
         except LeaseLost:
             return TaskEnd.LEASE_LOST
@@ -284,11 +290,3 @@ class TaskExecutor:
                 now,
             )
         return TaskEnd.FAILED
-
-
-def _with_all_batches(tx: Connection, attempt: Attempt, end: RunEnd) -> RunEnd:
-    """Return the end of a run with its true sums: we may not know of our own last commit."""
-    committed = list_batch_stats(tx, attempt.work.run.id)
-    if len(committed) == len(attempt.own):
-        return end
-    return replace(end, stats={**end.stats, **run_stats(committed)})

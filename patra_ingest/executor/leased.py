@@ -28,6 +28,8 @@ class Healing:
     halved: bool = False
     tail_probed: bool = False
     times_turned_away: int = 0  # answers that said: not so fast
+    quota_soft_hits: int = 0  # the rest of a quota was kept for more urgent operations
+    quota_hard_hits: int = 0  # a quota was used up
 
     def as_json(self) -> dict[str, bool]:
         """Return the actions in the words of the batch's stats."""

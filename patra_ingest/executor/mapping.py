@@ -114,7 +114,7 @@ def tombstones(ids: Sequence[str]) -> list[NewRecord]:
         if flaw := find_id_flaw(one):
             raise BadRecord("response.tombstones", flaw)
     return [
-        NewRecord(one, None, keys.content_hash({"deleted": one}), True, "", "")
+        NewRecord(one, None, keys.content_hash({"deleted": one}), True, b"", b"")
         for one in map(id_text, ids)
     ]
 
@@ -157,8 +157,8 @@ class _Page:
         updated = self._times.time_of(number, is_deleted) if self._times else None
         item = plain(self.items[number])
         try:
-            hashed, kept = keys.content_hash(item), orjson.dumps(fields).decode()
-            payload = orjson.dumps(item).decode()
+            hashed, kept = keys.content_hash(item), orjson.dumps(fields)
+            payload = orjson.dumps(item)
         except orjson.JSONEncodeError as error:
             raise Unfit("$", f"the item cannot be written as JSON: {error}") from error
         return NewRecord(provider_id, updated, hashed, is_deleted, kept, payload)

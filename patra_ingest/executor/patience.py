@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any, TypeVar
 
 from tenacity import RetryCallState, Retrying, stop_after_attempt
 
@@ -15,6 +16,21 @@ from patra_ingest.clock import Clock
 from patra_ingest.errors import Throttled, TransientError, Unreachable
 from patra_ingest.model.codes import BackoffPolicyType
 from patra_ingest.spec.snapshot import RetrySpec
+
+T = TypeVar("T")
+
+
+class _Forgetful(Retrying):
+    """Tenacity keeps the last steps of a call, and they keep it.
+
+    Everything a page has seen would so live on until the collector comes, which is seldom.
+    """
+
+    def __call__(self, fn: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        try:
+            return super().__call__(fn, *args, **kwargs)
+        finally:
+            self.iter_state.reset()
 
 
 @dataclass(frozen=True)
@@ -67,7 +83,7 @@ def patience(
         waited = clock.monotonic() - began
         on_retry(Tried(state.attempt_number, at, str(error), type(error).__name__, waited))
 
-    return Retrying(
+    return _Forgetful(
         retry=is_worth_it,
         stop=stop_after_attempt(retry.max_attempts),
         wait=seconds,

@@ -6,6 +6,7 @@ before the transaction can be repeated without a trace but a stored body and a s
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import count
 from typing import Any, Protocol, TypeVar
 
@@ -14,13 +15,14 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 
 from patra_ingest.clock import Clock
 from patra_ingest.errors import LedgerBusy, LedgerUnavailable
-from patra_ingest.executor.ask_ids import IdsQuestion, ask_for_ids
+from patra_ingest.executor.ask_ids import Asker, IdsQuestion, ask_for_ids
 from patra_ingest.executor.asking import Asking
 from patra_ingest.executor.exchange import Exchange, Exchanged, Upstream
 from patra_ingest.executor.history import History
 from patra_ingest.executor.leased import Place, Work
 from patra_ingest.executor.paging import Page
 from patra_ingest.executor.request import render_probe
+from patra_ingest.executor.ride_out import ride_out
 from patra_ingest.executor.store_batch import store_batch
 from patra_ingest.executor.turning import IdsSeen, Turned, ends_too_early, turn_ids, turn_page
 from patra_ingest.ledger.batches import BatchStart, find_committed, start_batch
@@ -67,6 +69,14 @@ class BatchRunner:
         self._clock = clock
         self._upstream = upstream
         self._exchange = Exchange(db, clock, upstream)
+        # Another lane inserted the same new record, we met in a deadlock, or the answer was lost.
+        self._again = Retrying(
+            retry=retry_if_exception_type((IntegrityError, LedgerBusy, LedgerUnavailable)),
+            stop=stop_after_attempt(_COMMIT_TRIES),
+            wait=wait_random(0, 0.05),
+            sleep=clock.sleep,
+            reraise=True,
+        )
 
     def start(self, work: Work, place: Place, batch_no: int) -> BatchId:
         """Write the batch down as RUNNING before its request leaves."""
@@ -74,6 +84,9 @@ class BatchRunner:
         size = len(ids) or page.size or work.plan.spec.paging.page_size
         at = work.position(place)
         start = BatchStart(work.run.id, batch_no, at, page.number, size, work.expr_hash)
+        return ride_out(lambda: self._start(work, start), self._clock, work.stop)
+
+    def _start(self, work: Work, start: BatchStart) -> BatchId:
         with self._db.write() as tx:
             now = self._db.now(tx)
             require_lease(tx, work.lease, now)
@@ -90,56 +103,23 @@ class BatchRunner:
         self, work: Work, place: Place, batch_no: int, history: History, patient: Patience
     ) -> Answer:
         """Ask for a page or for ids, as patiently as asked, and turn what came."""
-        call, rule = work.call_at(place)
         asking = self._asking(work, place, batch_no)
-        if asking.ids and rule is not None:
-            question = IdsQuestion(work, call, rule, asking)
-            got = ask_for_ids(self._exchange, question, patient, history.count)
-            seen = IdsSeen(got.items, got.tombstones, got.missing, got.merged, got.bad)
-            return Answer(tuple(got.exchanges), turn_ids(work, place, seen))
-        paging = work.plan.spec.paging
-        first = patient(lambda: self._exchange.ask(work, call, asking, paging))
-        turned = turn_page(work, place, first.decoded, history)
-        if not ends_too_early(work, place, turned, history):
-            return Answer((first,), turned)
-        work.healing.tail_probed = True
-        again = patient(lambda: self._exchange.ask(work, call, asking, paging))
-        second = turn_page(work, place, again.decoded, history)
-        better = second.numbers["hasNext"] or len(again.decoded.items) > len(first.decoded.items)
-        chosen = (again, first) if better else (first, again)
-        return Answer(chosen, second if better else turned)
+        return answer_at(self._exchange, work, place, asking, history, patient)
 
     def _asking(self, work: Work, place: Place, batch_no: int) -> Asking:
-        spec, bounds = work.plan.spec, work.bounds
-        return Asking(
-            bounds.window,
-            place.page,
-            work.run.id,
-            batch_no,
-            self._exchange.contact,
-            self._clock.now(),
-            work.lookback,
-            split_text(spec, bounds),
-            partition_values(spec, bounds),
-            work.asked_ids(place),
-            place.details is not None,
-        )
+        return asking_at(work, place, batch_no, self._exchange.contact, self._clock.now())
 
     def commit(self, work: Work, batch_id: BatchId, answer: Answer, history: History) -> BatchDone:
         """Write everything that a batch brought in one transaction, while the lease is ours."""
         numbers = {**answer.turned.numbers, **_told(answer, history)}
         numbers["429Count"] = work.healing.times_turned_away
         numbers["selfHealing"] = work.healing.as_json()
-        # Another lane inserted the same new record, we met in a deadlock, or the answer was lost.
-        again = Retrying(
-            retry=retry_if_exception_type((IntegrityError, LedgerBusy, LedgerUnavailable)),
-            stop=stop_after_attempt(_COMMIT_TRIES),
-            wait=wait_random(0, 0.05),
-            sleep=self._clock.sleep,
-            reraise=True,
-        )
         began, tries = self._clock.monotonic(), count(1)
-        stats = again(lambda: self._write(work, batch_id, answer, numbers, next(tries)))
+
+        def write() -> dict[str, Any]:
+            return self._again(lambda: self._write(work, batch_id, answer, numbers, next(tries)))
+
+        stats = ride_out(write, self._clock, work.stop)
         taken = round((self._clock.monotonic() - began) * 1000, 1)
         return BatchDone(batch_id, {**stats, "commitMs": taken}, answer.turned.following)
 
@@ -155,6 +135,47 @@ class BatchRunner:
             return store_batch(
                 tx, work, batch_id, answer.turned, answer.exchanges, {**numbers, "now": now}
             )
+
+
+def asking_at(work: Work, place: Place, batch_no: int, contact: str, now: datetime) -> Asking:
+    """Return the question that a batch of a task asks at a place."""
+    spec, bounds = work.plan.spec, work.bounds
+    return Asking(
+        bounds.window,
+        place.page,
+        work.run.id,
+        batch_no,
+        contact,
+        now,
+        work.lookback,
+        split_text(spec, bounds),
+        partition_values(spec, bounds),
+        work.asked_ids(place),
+        place.details is not None,
+    )
+
+
+def answer_at(
+    asker: Asker, work: Work, place: Place, asking: Asking, history: History, patient: Patience
+) -> Answer:
+    """Ask for a page or for ids and turn what came; a replay asks what is stored, not a source."""
+    call, rule = work.call_at(place)
+    if asking.ids and rule is not None:
+        question = IdsQuestion(work, call, rule, asking)
+        got = ask_for_ids(asker, question, patient, history.count)
+        seen = IdsSeen(got.items, got.tombstones, got.missing, got.merged, got.bad)
+        return Answer(tuple(got.exchanges), turn_ids(work, place, seen))
+    paging = work.plan.spec.paging
+    first = patient(lambda: asker.ask(work, call, asking, paging))
+    turned = turn_page(work, place, first.decoded, history)
+    if not ends_too_early(work, place, turned, history):
+        return Answer((first,), turned)
+    work.healing.tail_probed = True
+    again = patient(lambda: asker.ask(work, call, asking, paging))
+    second = turn_page(work, place, again.decoded, history)
+    better = second.numbers["hasNext"] or len(again.decoded.items) > len(first.decoded.items)
+    chosen = (again, first) if better else (first, again)
+    return Answer(chosen, second if better else turned)
 
 
 def _told(answer: Answer, history: History) -> dict[str, Any]:

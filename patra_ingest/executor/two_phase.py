@@ -85,9 +85,9 @@ def hold_against(asked: Sequence[str], mapped: Mapped, accepted: Sequence[str]) 
     foreign = [record for record in mapped.records if record.provider_id not in wanted]
     if not foreign:
         return mapped
-    number = len(mapped.records) + len(mapped.bad)
+    number, why = len(mapped.records) + len(mapped.bad), "nobody asked for it"
     strange = [
-        BadItem(number + n, one.provider_id, "id", "nobody asked for it", redact_text(one.payload))
+        BadItem(number + n, one.provider_id, "id", why, redact_text(one.payload.decode()))
         for n, one in enumerate(foreign, start=1)
     ]
     kept = [record for record in mapped.records if record.provider_id in wanted]

@@ -19,12 +19,13 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from patra_ingest.clock import Clock
 from patra_ingest.cursor.advance import CursorManager
-from patra_ingest.errors import PersonMustAct
+from patra_ingest.errors import LedgerUnreachable, PersonMustAct
 from patra_ingest.executor.attempt import TaskEnd
 from patra_ingest.executor.backpressure import Thresholds
 from patra_ingest.executor.ease import Pace
 from patra_ingest.executor.execute import TaskExecutor
 from patra_ingest.executor.garbage import seldom_collected
+from patra_ingest.executor.ride_out import Result, ride_out
 from patra_ingest.ledger.db import Db
 from patra_ingest.ledger.leases import Limits, try_lease_one
 from patra_ingest.ledger.tasks import (
@@ -153,7 +154,7 @@ class Worker:
         ended = threading.Event()
         pace = Pace(order.lanes, self._thresholds, drained.add_change)
         shift = _Shift(order, stop, drained, pace, on_batch)
-        self._cursors.catch_up()
+        self._through(stop, self._cursors.catch_up)
 
         def lane(number: int) -> None:
             try:
@@ -182,23 +183,39 @@ class Worker:
             heart.join()
         if errors:
             raise errors[0]
-        self._cursors.catch_up()
+        self._through(stop, self._cursors.catch_up)
         return drained
 
     def _lane(self, number: int, shift: "_Shift") -> None:
-        idle, stop = _FIRST_IDLE_SECONDS, shift.stop
+        idle, stop, wanted = _FIRST_IDLE_SECONDS, shift.stop, shift.order.wanted
         while not stop.is_set():
-            lease = self._try_lease(number, shift)
+            lease = self._through(stop, lambda: self._try_lease(number, shift))
             if lease is not None:
                 idle = _FIRST_IDLE_SECONDS
                 with self._renewed(lease):
-                    shift.count_end(lease, self._executor.execute(lease, stop, shift.watch(lease)))
+                    self._execute(lease, shift)
                 continue
-            if shift.order.until_empty and self._is_empty(shift.order.wanted):
+            if shift.order.until_empty and self._through(stop, lambda: self._is_empty(wanted)):
                 return
             # Not all at the same moment: lanes that fell idle together would stay together.
             self._clock.wait(stop, idle * self._luck.uniform(0.5, 1.0))
             idle = min(idle * 2, _LONGEST_IDLE_SECONDS)
+
+    def _execute(self, lease: Lease, shift: "_Shift") -> None:
+        """Execute a task; if the ledger is cut off, its lease runs out and somebody goes on."""
+        try:
+            end = self._executor.execute(lease, shift.stop, shift.watch(lease))
+        except LedgerUnreachable:
+            end = TaskEnd.LEASE_LOST
+            self._through(shift.stop, self._reach)
+        shift.count_end(lease, end)
+
+    def _reach(self) -> None:
+        with self._db.read() as tx:
+            self._db.now(tx)
+
+    def _through(self, stop: threading.Event, act: Callable[[], Result]) -> Result:
+        return ride_out(act, self._clock, stop)
 
     def _try_lease(self, number: int, shift: "_Shift") -> Lease | None:
         """Lease a task; None when none is due, or when this lane or its source must wait."""

@@ -3,18 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, text
+from sqlalchemy.exc import IntegrityError
 
-from patra_ingest.ledger.db import (
-    insert_missing,
-    instant_text,
-    json_text,
-    read_instant,
-    read_json,
-)
+from patra_ingest.ledger.db import instant_text, json_text, read_instant, read_json
 from patra_ingest.ledger.plans import Plan
+from patra_ingest.ledger.statements import execute
 from patra_ingest.ledger.tasks import Lease
 from patra_ingest.model import keys
 from patra_ingest.model.codes import BatchStatus
@@ -91,28 +88,37 @@ def start_batch(
         "status_code": BatchStatus.RUNNING.value,
         "created_at": instant_text(now),
     }
-    insert_missing(tx, "ing_task_run_batch", [row])
-    found = tx.execute(
-        text("SELECT id FROM ing_task_run_batch WHERE idempotent_key = :key"), {"key": key}
-    )
-    return BatchId(found.scalar_one())
+    try:
+        return BatchId(int(execute(tx, _insert(tuple(row)), row).lastrowid))
+    except IntegrityError:  # of the statement alone: the transaction goes on
+        return BatchId(execute(tx, _OF_KEY, {"key": key}).scalar_one())
 
 
-_FINISH = text("""
+_OF_KEY = "SELECT id FROM ing_task_run_batch WHERE idempotent_key = :key"
+
+
+@cache
+def _insert(columns: tuple[str, ...]) -> str:
+    values = ", ".join(f":{column}" for column in columns)
+    return f"INSERT INTO ing_task_run_batch ({', '.join(columns)}) VALUES ({values})"
+
+
+_FINISH = """
     UPDATE ing_task_run_batch
        SET status_code = 'SUCCEEDED', record_count = :count, after_token = :after,
            after_token_hash = :after_hash, storage_key = :storage_key, stats = :stats,
            request = :request, response = :response, error = NULL,
            committed_at = :now, updated_at = :now
      WHERE id = :id AND status_code = 'RUNNING'
-""")
+"""
 
 
 def finish_batch(tx: Connection, batch: BatchId, end: BatchEnd, now: datetime) -> None:
     """Record what a batch brought; part of the transaction that writes its records."""
     ensure_transition(BatchStatus.RUNNING, BatchStatus.SUCCEEDED)
     after = end.after_position
-    tx.execute(
+    execute(
+        tx,
         _FINISH,
         {
             "id": batch,

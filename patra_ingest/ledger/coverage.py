@@ -5,7 +5,7 @@ slices have no window of their own (pages, ids): those are done when all of thei
 """
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Connection, text
@@ -27,12 +27,14 @@ _SLICES = text(f"""
     SELECT s.id, s.plan_id, s.parent_slice_id, s.window_from, s.window_to, s.status_code,
            s.done_to, JSON_EXTRACT(s.slice_spec, '$.split') IS NOT NULL AS is_split
       FROM ing_plan p JOIN ing_plan_slice s ON s.plan_id = p.id
-     WHERE {_IN_NAMESPACE} AND s.window_to > :after
+     WHERE {_IN_NAMESPACE} AND p.window_to > :after AND p.window_from < :before
+       AND s.window_to > :after AND s.window_from < :before
      ORDER BY s.window_from, s.id
 """)
 _UNCUT = text(f"""
     SELECT p.slice_params FROM ing_plan p
-     WHERE {_IN_NAMESPACE} AND p.window_to > :after AND p.status_code IN ('DRAFT', 'SLICING')
+     WHERE {_IN_NAMESPACE} AND p.window_to > :after AND p.window_from < :before
+       AND p.status_code IN ('DRAFT', 'SLICING')
      ORDER BY p.id
 """)
 _WHOLE = text(f"""
@@ -42,15 +44,36 @@ _WHOLE = text(f"""
                       AND NOT EXISTS (SELECT 1 FROM ing_plan_slice c
                                        WHERE c.plan_id = p.id AND c.parent_slice_id = s.id)) AS bad
       FROM ing_plan p
-     WHERE {_IN_NAMESPACE} AND p.window_to > :after
+     WHERE {_IN_NAMESPACE} AND p.window_to > :after AND p.window_from < :before
        AND p.slice_strategy_code IN ('ID_RANGE', 'PAGE_RANGE')
      ORDER BY p.window_from, p.id
 """)
 
 
-def list_windows(tx: Connection, namespace: Namespace, after: datetime) -> list[CoveredWindow]:
-    """Return the windows of a namespace that end later than `after`, in order."""
-    values = {**namespace.columns(), "after": instant_text(after)}
+_ENDS = text(f"""
+    SELECT MIN(first), MAX(past) FROM (
+        SELECT MIN(s.window_from) AS first, MAX(s.window_to) AS past
+          FROM ing_plan p JOIN ing_plan_slice s ON s.plan_id = p.id WHERE {_IN_NAMESPACE}
+        UNION ALL
+        SELECT MIN(p.window_from), MAX(p.window_to) FROM ing_plan p
+         WHERE {_IN_NAMESPACE} AND (p.slice_strategy_code IN ('ID_RANGE', 'PAGE_RANGE')
+                                    OR p.status_code IN ('DRAFT', 'SLICING'))) AS ends
+""")
+LAST = datetime(9999, 12, 31, tzinfo=UTC)
+
+
+def find_ends(tx: Connection, namespace: Namespace) -> Window | None:
+    """Return the span from the first to the last window of a namespace; None without any."""
+    start, end = tx.execute(_ENDS, namespace.columns()).one()
+    return None if start is None else Window(read_instant(start), read_instant(end))
+
+
+def list_windows(
+    tx: Connection, namespace: Namespace, after: datetime, before: datetime = LAST
+) -> list[CoveredWindow]:
+    """Return the windows of a namespace that end after `after` and begin before `before`."""
+    bounds = {"after": instant_text(after), "before": instant_text(before)}
+    values = {**namespace.columns(), **bounds}
     # Claims first: a plan that is cut between the two questions is seen by the second one.
     claims = [read_json(written) for written in tx.execute(_UNCUT, values).scalars()]
     rows = tx.execute(_SLICES, values).all()

@@ -4,28 +4,41 @@
 Instants travel as UTC text with microseconds, which both engines store, compare and index alike.
 """
 
+import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
 import orjson
-from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy import Connection, Engine, TextClause, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from patra_ingest.clock import Clock, SystemClock
-from patra_ingest.errors import LedgerBusy, LedgerUnavailable, PersonMustAct
+from patra_ingest.errors import (
+    LedgerBusy,
+    LedgerUnavailable,
+    LedgerUnreachable,
+    PersonMustAct,
+)
 
 Dialect = Literal["sqlite", "mysql"]
 Row = Mapping[str, Any]
 
+# A log of 16 MB: pages that change with every batch are then copied back a quarter as often.
+_PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=OFF", "wal_autocheckpoint=4000")
+
 # SQLite: SQLITE_BUSY, SQLITE_LOCKED; MySQL: lock wait timeout, deadlock.
 _BUSY = ("database is locked", "database table is locked", "(1205,", "(1213,")
 _MISSING = ("no such table", "(1146,")
+# Trying again does not help: no such file, no such user, no such database.
+_WRONG = ("unable to open database", "file is not a database", "(1045,", "(1049,")
+_CUT = ("(2003,", "(2002,", "(2006,", "(2013,")
 _NO_ROOM = ("disk is full", "readonly database", "disk I/O error", "(1021,", "(1114,", "(1290,")
 
 
@@ -83,7 +96,8 @@ class Db:
                 "Make room on its disk or correct its permissions, then start again.",
             )
         if error.connection_invalidated or _cannot_connect(seen):
-            return LedgerUnavailable(
+            kind = LedgerUnavailable if any(mark in seen for mark in _WRONG) else LedgerUnreachable
+            return kind(
                 f"The ledger {self.shown} cannot be reached ({seen}).",
                 "Check PATRA_DB_URL and that the database is running.",
             )
@@ -101,8 +115,7 @@ class Db:
 
 
 def _cannot_connect(seen: str) -> bool:
-    marks = ("unable to open database", "file is not a database", "(2003,", "(2002,", "(2006,")
-    return any(mark in seen for mark in (*marks, "(2013,", "(1045,", "(1049,"))
+    return any(mark in seen for mark in (*_WRONG, *_CUT))
 
 
 def open_db(url: str, timeout_seconds: float = 30.0, clock: Clock | None = None) -> Db:
@@ -123,9 +136,30 @@ def open_db(url: str, timeout_seconds: float = 30.0, clock: Clock | None = None)
             "Use sqlite:///FILE or mysql+pymysql://USER:PASSWORD@HOST/DATABASE.",
         ) from error
     shown = parsed.render_as_string(hide_password=True)
+    event.listen(engine, "before_cursor_execute", _keep_history)
     if dialect == "mysql":
         return Db(engine, "mysql", shown)
     return Db(engine, "sqlite", shown, threading.Lock(), own)
+
+
+# Cursor events are only ever added: the cursors can be told again from them.
+_HISTORY = "ing_cursor_event"
+_CHANGE = re.compile(r"\b(UPDATE|DELETE|REPLACE|TRUNCATE|DROP|ALTER)\b", re.IGNORECASE)
+_NOTHING_NEW = " ON DUPLICATE KEY UPDATE id = id"  # how MySQL leaves a row alone
+
+
+def _keep_history(
+    _tx: Connection, _cursor: Any, statement: str, _values: Any, context: Any, _many: bool
+) -> None:
+    if _HISTORY not in statement:
+        return
+    if _CHANGE.search(statement.replace(_NOTHING_NEW, "")):
+        if context is not None and context.execution_options.get("archiving"):
+            return
+        raise RuntimeError(
+            f"Rows of {_HISTORY} are only ever added, never changed or removed, but was asked:"
+            f" {' '.join(statement.split()):.200}"
+        )
 
 
 def _sqlite_engine(url: URL, timeout_seconds: float, clock: Clock) -> Engine:
@@ -139,7 +173,7 @@ def _sqlite_engine(url: URL, timeout_seconds: float, clock: Clock) -> Engine:
         dbapi.isolation_level = None  # we say BEGIN ourselves, see _begin
         # SQLite runs in this process and has no clock with microseconds: it is lent ours.
         dbapi.create_function("patra_now", 0, lambda: instant_text(clock.now()))
-        for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=OFF"):
+        for pragma in _PRAGMAS:
             dbapi.execute(f"PRAGMA {pragma}")
 
     @event.listens_for(engine, "begin")
@@ -163,6 +197,7 @@ def _mysql_engine(url: URL, timeout_seconds: float) -> Engine:
         pool_size=10,
         max_overflow=20,
         pool_recycle=1800,
+        pool_reset_on_return=None,  # a connection comes back committed or rolled back, see Db
     )
 
     @event.listens_for(engine, "connect")
@@ -180,7 +215,7 @@ def instant_text(instant: datetime) -> str:
     """Write an instant as both engines keep it: UTC, microseconds, sortable as text."""
     if instant.tzinfo is None:
         raise ValueError(f"{instant!r} has no time zone; the ledger keeps UTC only")
-    return instant.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f").rjust(26, "0")
+    return instant.astimezone(UTC).isoformat(" ", "microseconds")[:26]
 
 
 def read_instant(value: datetime | str) -> datetime:
@@ -206,7 +241,7 @@ def read_json(value: str | bytes | None) -> Any:
 
 def insert(tx: Connection, table: str, row: Row) -> int:
     """Insert one row and return its id."""
-    result = tx.execute(text(_insert_sql(table, list(row))), dict(row))
+    result = tx.execute(_insert_clause(table, tuple(row), ""), dict(row))
     return int(result.lastrowid)
 
 
@@ -215,15 +250,11 @@ def insert_missing(tx: Connection, table: str, rows: Sequence[Row]) -> None:
     if not rows:
         return
     # Not INSERT IGNORE: on MySQL that would also swallow truncated and invalid values.
-    tail = (
-        " ON DUPLICATE KEY UPDATE id = id"
-        if tx.dialect.name == "mysql"
-        else " ON CONFLICT DO NOTHING"
-    )
-    tx.execute(text(_insert_sql(table, list(rows[0])) + tail), [dict(row) for row in rows])
+    tail = _NOTHING_NEW if tx.dialect.name == "mysql" else " ON CONFLICT DO NOTHING"
+    tx.execute(_insert_clause(table, tuple(rows[0]), tail), [dict(row) for row in rows])
 
 
-def _insert_sql(table: str, columns: Sequence[str]) -> str:
-    names = ", ".join(columns)
+@lru_cache(maxsize=256)
+def _insert_clause(table: str, columns: tuple[str, ...], tail: str) -> TextClause:
     values = ", ".join(f":{column}" for column in columns)
-    return f"INSERT INTO {table} ({names}) VALUES ({values})"
+    return text(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({values}){tail}")

@@ -8,9 +8,10 @@ from datetime import datetime
 from functools import cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, TextClause, text
+from sqlalchemy import Connection
 
 from patra_ingest.ledger.db import instant_text
+from patra_ingest.ledger.statements import execute
 from patra_ingest.ledger.tasks import NOT_HELD, Partition, TaskFilter
 
 _HINT = {"mysql": "FORCE INDEX ({})", "sqlite": "INDEXED BY {}"}
@@ -31,7 +32,7 @@ def list_groups(tx: Connection, now: datetime, wanted: TaskFilter) -> list[Group
         return []
     query = _groups_query(tx.dialect.name, wanted.plan_id is not None)
     values = {} if wanted.plan_id is None else {"plan_id": wanted.plan_id}
-    found = (_group(row) for row in tx.execute(query, values))
+    found = (_group(row) for row in execute(tx, query, values))
     return [group for group in found if wanted.has(group.partition)]
 
 
@@ -47,18 +48,18 @@ _ANY_DUE = """
 
 def _is_any_due(tx: Connection, now: datetime) -> bool:
     values = {"now": instant_text(now)}
-    return tx.execute(_any_due_query(tx.dialect.name), values).first() is not None
+    return execute(tx, _any_due_query(tx.dialect.name), values).first() is not None
 
 
 @cache
-def _any_due_query(dialect: str) -> TextClause:
-    return text(_ANY_DUE.format(hint=_HINT[dialect].format("idx_task_sched_at")))
+def _any_due_query(dialect: str) -> str:
+    return _ANY_DUE.format(hint=_HINT[dialect].format("idx_task_sched_at"))
 
 
 @cache
-def _groups_query(dialect: str, of_plan: bool) -> TextClause:
+def _groups_query(dialect: str, of_plan: bool) -> str:
     groups = _led(of_plan) if dialect == "sqlite" else _leaping(of_plan)
-    return text(f"SELECT {_COLUMNS} FROM ({groups}) t WHERE {NOT_HELD}")
+    return f"SELECT {_COLUMNS} FROM ({groups}) t WHERE {NOT_HELD}"
 
 
 def queue_of(dialect: str, of_plan: bool) -> tuple[str, str]:

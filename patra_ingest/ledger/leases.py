@@ -17,13 +17,14 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, TextClause, bindparam, text
+from sqlalchemy import Connection, bindparam, text
 
 from patra_ingest.ledger.batches import close_lost_batches
 from patra_ingest.ledger.db import insert_missing, instant_text
 from patra_ingest.ledger.due_groups import Group, list_groups, queue_of
 from patra_ingest.ledger.runs import close_lost_runs
 from patra_ingest.ledger.slices import follow_task
+from patra_ingest.ledger.statements import execute
 from patra_ingest.ledger.tasks import EVERY_TASK, Lease, Partition, TaskFilter
 from patra_ingest.model.codes import SliceStatus, TaskStatus
 from patra_ingest.model.lifecycle import ensure_transition
@@ -78,7 +79,7 @@ _REQUEUE = text("""
 def requeue_expired(tx: Connection, now: datetime) -> list[tuple[TaskId, SliceId]]:
     """Return the tasks of silent workers to the queue; lease expiry alone frees a task."""
     query = _EXPIRED + (" FOR UPDATE SKIP LOCKED" if tx.dialect.name == "mysql" else "")
-    found = tx.execute(text(query), {"now": instant_text(now)}).all()
+    found = execute(tx, query, {"now": instant_text(now)}).all()
     for status in (TaskStatus.DISPATCHED, TaskStatus.EXECUTING):
         ensure_transition(status, TaskStatus.QUEUED)
     if found:
@@ -142,26 +143,26 @@ class _Load:
 
 
 _NOBODY = {"provenance_code": "", "endpoint_name": "", "operation_code": "HARVEST"}
-_LOCK = text("""
+_LOCK = """
     SELECT id FROM ing_lease_turn
      WHERE provenance_code = '' AND endpoint_name = '' AND operation_code = 'HARVEST' FOR UPDATE
-""")
-_LOAD = text("""
+"""
+_LOAD = """
     SELECT provenance_code, endpoint_name, operation_code, COUNT(*) AS running, 0 AS turn_no
       FROM ing_task WHERE status_code IN ('DISPATCHED', 'EXECUTING')
      GROUP BY provenance_code, endpoint_name, operation_code
      UNION ALL
     SELECT provenance_code, endpoint_name, operation_code, 0, turn_no FROM ing_lease_turn
-""")
+"""
 
 
 def _lock_load(tx: Connection, limits: Limits) -> _Load:
     """Read what is in work; nobody else leases before `tx` has ended."""
     # SQLite: a writing transaction already holds the whole ledger.
-    if tx.dialect.name == "mysql" and tx.execute(_LOCK).one_or_none() is None:
+    if tx.dialect.name == "mysql" and execute(tx, _LOCK, {}).one_or_none() is None:
         insert_missing(tx, "ing_lease_turn", [_NOBODY])
     load = _Load(limits, Counter(), {})
-    for provenance, endpoint, operation, running, turn in tx.execute(_LOAD):
+    for provenance, endpoint, operation, running, turn in execute(tx, _LOAD, {}):
         one = Partition(provenance, endpoint, operation)
         load.running[one] += int(running)
         load.turns[one] = max(load.turns.get(one, 0), int(turn))
@@ -176,12 +177,12 @@ _NEXT = """
      ORDER BY t.scheduled_at, t.id LIMIT 1
 """
 
-_TAKE = text("""
+_TAKE = """
     UPDATE ing_task
        SET status_code = 'DISPATCHED', lease_owner = :owner, leased_until = :until,
            lease_count = lease_count + 1, last_heartbeat_at = :now, updated_at = :now
      WHERE id = :id AND status_code = 'QUEUED'
-""")
+"""
 
 
 def _try_take(
@@ -199,7 +200,7 @@ def _try_take(
     ensure_transition(TaskStatus.QUEUED, TaskStatus.DISPATCHED)
     until = now + term
     times = {"until": instant_text(until), "now": instant_text(now)}
-    tx.execute(_TAKE, {"id": row.id, "owner": owner, **times})
+    execute(tx, _TAKE, {"id": row.id, "owner": owner, **times})
     ids = TaskId(row.id), SliceId(row.slice_id), PlanId(row.plan_id)
     started_by = ScheduleInstanceId(row.schedule_instance_id)
     return Lease(*ids, started_by, owner, until, group.partition)
@@ -210,27 +211,27 @@ def _find_next(tx: Connection, group: Group, now: datetime, wanted: TaskFilter) 
     query = _next_query(tx.dialect.name, wanted.plan_id is not None, conditions)
     where = {f"of_{name}": value for name, value in group.partition._asdict().items()}
     given = {"now": instant_text(now), "priority": group.priority, **where, **values}
-    return tx.execute(query, given).one_or_none()
+    return execute(tx, query, given).one_or_none()
 
 
 @cache
-def _next_query(dialect: str, of_plan: bool, conditions: str) -> TextClause:
+def _next_query(dialect: str, of_plan: bool, conditions: str) -> str:
     queued, hint = queue_of(dialect, of_plan)
     lock = " FOR UPDATE OF t SKIP LOCKED" if dialect == "mysql" else ""
-    return text(_NEXT.format(hint=hint, queued=queued, conditions=conditions) + lock)
+    return _NEXT.format(hint=hint, queued=queued, conditions=conditions) + lock
 
 
-_TURN = text("""
+_TURN = """
     UPDATE ing_lease_turn SET turn_no = :turn, version = version + 1, updated_at = :now
      WHERE provenance_code = :provenance AND endpoint_name = :endpoint
        AND operation_code = :operation
-""")
+"""
 
 
 def _save_turns(tx: Connection, load: _Load, served: set[Partition], now: datetime) -> None:
     for one in served:
         turn = load.turns[one]
         values = {**one._asdict(), "turn": turn, "now": instant_text(now)}
-        if tx.execute(_TURN, values).rowcount == 0:
+        if execute(tx, _TURN, values).rowcount == 0:
             columns = dict(zip(_NOBODY, one, strict=True))
             insert_missing(tx, "ing_lease_turn", [{**columns, "turn_no": turn}])

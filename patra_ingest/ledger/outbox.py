@@ -13,6 +13,7 @@ import orjson
 from sqlalchemy import Connection
 
 from patra_ingest.ledger.db import instant_text
+from patra_ingest.ledger.statements import execute_for_ids, insert_rows
 from patra_ingest.model import keys
 from patra_ingest.model.lineage import Lineage
 from patra_ingest.model.window import instant_iso
@@ -31,27 +32,16 @@ class Change:
     kind: Literal["UPSERT", "DELETE"]
     source_updated_at: datetime | None
     content_hash: str
+    record: tuple[int, int] | None = None  # its id and revision, if whoever wrote it knows them
 
 
 _RECORDS = """
     SELECT provider_id, id, version FROM ing_record
      WHERE provenance_code = {0} AND endpoint_name = {0} AND provider_id IN ({1})
 """
-_IDS_AT_ONCE = 1000
-
 # Not INSERT IGNORE: on MySQL that would also swallow truncated and invalid values.
 _KEEP = {"mysql": " ON DUPLICATE KEY UPDATE id = id", "sqlite": " ON CONFLICT DO NOTHING"}
-_COLUMNS = (
-    "aggregate_type",
-    "aggregate_id",
-    "channel",
-    "op_type",
-    "partition_key",
-    "dedup_key",
-    "payload_json",
-    "created_at",
-    "updated_at",
-)
+_COLUMNS = ("aggregate_id", "op_type", "partition_key", "dedup_key", "payload_json")
 
 
 def add_changes(tx: Connection, changes: Sequence[Change], lineage: Lineage, now: datetime) -> int:
@@ -61,37 +51,30 @@ def add_changes(tx: Connection, changes: Sequence[Change], lineage: Lineage, now
     that wrote the records, after that: a message carries the record's id and revision. A record
     that we do not have gets neither.
     """
-    rows = {}
-    shown = _shown_lineage(lineage)
-    at = instant_text(now)
-    for provenance, endpoint in dict.fromkeys((c.provenance, c.endpoint) for c in changes):
-        own = [c for c in changes if (c.provenance, c.endpoint) == (provenance, endpoint)]
-        known = _find_records(tx, provenance, endpoint, own)
+    count, shown = 0, _shown_lineage(lineage)
+    for scope in dict.fromkeys((c.provenance, c.endpoint) for c in changes):
+        own = [c for c in changes if (c.provenance, c.endpoint) == scope]
+        known = _find_records(tx, scope, [c.provider_id for c in own if c.record is None])
+        rows = {}
         for change in own:
-            row = _row(change, known.get(change.provider_id, (None, 0)), shown, at)
-            rows[row[2], row[5]] = row
-    if rows:
-        _insert(tx, list(rows.values()))
-    return len(rows)
+            row = _row(change, change.record or known.get(change.provider_id), shown)
+            rows[row[3]] = row
+        _insert(tx, scope[0], list(rows.values()), instant_text(now))
+        count += len(rows)
+    return count
 
 
 def _find_records(
-    tx: Connection, provenance: str, endpoint: str, changes: Sequence[Change]
+    tx: Connection, scope: tuple[str, str], ids: Sequence[str]
 ) -> dict[str, tuple[int, int]]:
-    ids = list(dict.fromkeys(change.provider_id for change in changes))
-    found: dict[str, tuple[int, int]] = {}
-    for start in range(0, len(ids), _IDS_AT_ONCE):
-        some = ids[start : start + _IDS_AT_ONCE]
-        query = _RECORDS.format(_mark(tx), ", ".join([_mark(tx)] * len(some)))
-        rows = tx.exec_driver_sql(query, (provenance, endpoint, *some))
-        found.update({row[0]: (row[1], row[2]) for row in rows})
-    return found
+    found = execute_for_ids(tx, _RECORDS, scope, list(dict.fromkeys(ids)))
+    return {row[0]: (row[1], row[2]) for rows in found for row in rows}
 
 
 def _row(
-    change: Change, record: tuple[int | None, int], lineage: orjson.Fragment, at: str
+    change: Change, record: tuple[int, int] | None, lineage: orjson.Fragment
 ) -> tuple[Any, ...]:
-    record_id, revision = record
+    record_id, revision = record or (None, 0)
     updated = change.source_updated_at
     version = None if updated is None else instant_iso(updated)
     who = (change.provenance, change.endpoint, change.provider_id)
@@ -107,27 +90,22 @@ def _row(
         "lineage": lineage,
     }
     return (
-        "RECORD",
         record_id or 0,
-        channel_of(change.provenance),
         change.kind,
         partition_of(change.endpoint, change.provider_id),
         keys.outbox_key(*who, change.kind, version, change.content_hash, revision),
-        orjson.dumps(payload).decode(),
-        at,
-        at,
+        orjson.dumps(payload),
     )
 
 
-def _insert(tx: Connection, rows: list[tuple[Any, ...]]) -> None:
-    # In the driver's own terms: this runs once per record, and names cost as much as the values.
-    values = ", ".join(_mark(tx) for _ in _COLUMNS)
-    statement = f"INSERT INTO ing_outbox_message ({', '.join(_COLUMNS)}) VALUES ({values})"
-    tx.exec_driver_sql(statement + _KEEP[tx.dialect.name], rows)
-
-
-def _mark(tx: Connection) -> str:
-    return "%s" if tx.dialect.name == "mysql" else "?"
+def _insert(tx: Connection, provenance: str, rows: list[tuple[Any, ...]], at: str) -> None:
+    alike = {
+        "aggregate_type": "RECORD",
+        "channel": channel_of(provenance),
+        "created_at": at,
+        "updated_at": at,
+    }
+    insert_rows(tx, "ing_outbox_message", alike, _COLUMNS, rows, _KEEP[tx.dialect.name])
 
 
 def _shown_lineage(lineage: Lineage) -> orjson.Fragment:

@@ -7,42 +7,45 @@ planners never sell the same quota. No function here commits: the caller owns th
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any
 
-from sqlalchemy import Connection, bindparam, text
+from sqlalchemy import Connection, text
 
 from patra_ingest.errors import RequestRejected
-from patra_ingest.ledger.db import Row, insert_missing, instant_text, read_instant
+from patra_ingest.ledger.db import instant_text
+from patra_ingest.ledger.quota_rows import (
+    USAGE,
+    Held,
+    insert_reservations,
+    leave,
+    list_held,
+    lock_windows,
+    locking,
+    save_windows,
+    spot_of,
+    usage_of,
+)
 from patra_ingest.model.lineage import SliceId
 from patra_ingest.model.quotas import (
     EPOCH,
     Charge,
     QuotaWindow,
+    Refusal,
     Reservation,
     Usage,
     Usages,
     ceil_amount,
+    soft_limit,
 )
 from patra_ingest.model.window import Window
 
 # Nobody spends in 1970: this row of a key is only there to be locked.
 _WHOLE_KEY = Window(EPOCH, EPOCH + timedelta(microseconds=1))
 _NOTHING = Decimal(0)
-_GROUP = 500
-
-
-@dataclass(frozen=True)
-class _Held:
-    """What is left of one reservation."""
-
-    row_id: int
-    slice_id: SliceId
-    spot: QuotaWindow
-    left: Decimal
+_WHOLE = Decimal(1)
 
 
 def lock_usages(
@@ -55,16 +58,12 @@ def lock_usages(
     limits: dict[QuotaWindow, Decimal] = {}
     for key, window, limit in windows:
         limits[key, window] = min(limit, limits.get((key, window), limit))
-    found = _lock(tx, limits)
+    found = lock_windows(tx, limits)
     usages = {spot: replace(usage, limit=limits[spot]) for spot, usage in found.items()}
-    _save(tx, {spot: usage for spot, usage in usages.items() if usage != found[spot]}, now)
+    save_windows(tx, {spot: usage for spot, usage in usages.items() if usage != found[spot]}, now)
     return usages
 
 
-_USAGE = """
-    SELECT rate_key, window_from, window_to, limit_amount, reserved_amount, spent_amount
-      FROM ing_quota_window
-"""
 # In the order of the index, which is the order in which everybody locks.
 _BY_KEY = " WHERE rate_key = :key AND window_to > :since ORDER BY window_from, window_to"
 
@@ -76,13 +75,13 @@ def list_usages(tx: Connection, keys: Iterable[str], since: datetime) -> Usages:
     open a window that has no row: `lock_usages` of the windows around now keeps that out, too.
     """
     asked = sorted(set(keys))
-    _lock(tx, {(key, _WHOLE_KEY): _NOTHING for key in asked})
+    lock_windows(tx, {(key, _WHOLE_KEY): _NOTHING for key in asked})
     forced = " FORCE INDEX (uk_quota_window)" if tx.dialect.name == "mysql" else ""
-    query = text(_USAGE + forced + _BY_KEY + _locking(tx))
+    query = text(USAGE + forced + _BY_KEY + locking(tx))
     usages: dict[QuotaWindow, Usage] = {}
     for key in asked:
         rows = tx.execute(query, {"key": key, "since": instant_text(since)})
-        usages.update((_spot(row), _usage(row)) for row in rows)
+        usages.update((spot_of(row), usage_of(row)) for row in rows)
     return usages
 
 
@@ -115,53 +114,126 @@ def reserve_all(
     }
     spots = {spot for _, spot in wanted}
     usages = lock_usages(tx, ((*spot, limits[spot]) for spot in spots), now)
-    held = {(item.slice_id, item.spot): item for item in _list_held(tx, placed)}
+    held = {(item.slice_id, item.spot): item for item in list_held(tx, placed)}
     more: dict[QuotaWindow, Decimal] = defaultdict(Decimal)
     for (slice_id, spot), amount in wanted.items():
         before = held.get((slice_id, spot))
         more[spot] += amount - (before.left if before else _NOTHING)
-    _save(tx, _moved(usages, more), now)
-    _insert_reservations(tx, {at: amount for at, amount in wanted.items() if at not in held})
-    _leave(tx, {held[at].row_id: amount for at, amount in wanted.items() if at in held}, now)
+    save_windows(tx, _moved(usages, more), now)
+    insert_reservations(tx, {at: amount for at, amount in wanted.items() if at not in held})
+    leave(tx, {held[at].row_id: amount for at, amount in wanted.items() if at in held}, now)
 
 
 def free(tx: Connection, slice_ids: Sequence[SliceId], now: datetime) -> None:
     """Give back what these slices have spoken for and not spent; safe to repeat."""
-    seen = [item for item in _list_held(tx, slice_ids) if item.left > 0]
-    usages = _lock(tx, {item.spot: _NOTHING for item in seen})
+    seen = [item for item in list_held(tx, slice_ids) if item.left > 0]
+    usages = lock_windows(tx, {item.spot: _NOTHING for item in seen})
     # Others may have changed them until the locks were ours; from here on nobody can.
-    held = [item for item in _list_held(tx, slice_ids) if item.spot in usages and item.left > 0]
+    held = [item for item in list_held(tx, slice_ids) if item.spot in usages and item.left > 0]
     less: dict[QuotaWindow, Decimal] = defaultdict(Decimal)
     for item in held:
         less[item.spot] -= item.left
-    _save(tx, _moved(usages, less), now)
-    _leave(tx, {item.row_id: _NOTHING for item in held}, now)
+    save_windows(tx, _moved(usages, less), now)
+    leave(tx, {item.row_id: _NOTHING for item in held}, now)
 
 
 def try_spend(
-    tx: Connection, slice_id: SliceId | None, charges: Sequence[Charge], now: datetime
-) -> Window | None:
-    """Pay every charge and return None; or pay none and return the window that has too little.
+    tx: Connection,
+    slice_id: SliceId | None,
+    charges: Sequence[Charge],
+    now: datetime,
+    share: Decimal = _WHOLE,
+) -> Refusal | None:
+    """Pay every charge and return None; or pay none and return the window that makes us wait.
 
-    The end of that window is when to come again. What the slice had reserved in a window shrinks
-    by as much. The window's own limit counts; that of the charge is for a window nobody has used.
+    What the slice had reserved in a window may always be spent, and shrinks by as much. Beyond
+    that all that is spent and spoken for stays within `share` of a window, or the refusal is soft.
+    The window's own limit counts; that of the charge is for a window nobody has used.
     Raises RequestRejected for a charge that even an unused window could not pay.
     """
-    limits = {(charge.key, charge.window): charge.limit for charge in charges}
-    prices = {(charge.key, charge.window): ceil_amount(charge.amount) for charge in charges}
-    usages = _lock(tx, limits)
-    short = [spot for spot, usage in usages.items() if usage.spent + prices[spot] > usage.limit]
-    for spot in short:
-        _require_payable(spot, usages[spot], prices[spot])
-    if short:
-        return max((window for _, window in short), key=lambda window: window.end)
-
-    held = [] if slice_id is None else _list_held(tx, [slice_id])
+    prices = _prices(charges)
+    usages = lock_windows(tx, {(one.key, one.window): one.limit for one in charges})
+    held = [] if slice_id is None else list_held(tx, [slice_id])
     kept = {item: min(item.left, prices.get(item.spot, _NOTHING)) for item in held}
-    paid = _moved(usages, {item.spot: -part for item, part in kept.items()})
-    _save(tx, {at: replace(use, spent=use.spent + prices[at]) for at, use in paid.items()}, now)
-    _leave(tx, {item.row_id: item.left - part for item, part in kept.items() if part}, now)
+    own = {item.spot: part for item, part in kept.items()}
+    refusals = [_refusal(at, usages[at], prices[at], own.get(at), share) for at in prices]
+    refused = [refusal for refusal in refusals if refusal is not None]
+    if refused:
+        return max(refused, key=lambda refusal: (refusal.end, refusal.is_hard))
+    _pay(tx, usages, prices, kept, now)
     return None
+
+
+def settle(
+    tx: Connection,
+    slice_id: SliceId | None,
+    charges: Sequence[Charge],
+    cost: Decimal,
+    now: datetime,
+) -> None:
+    """Charge the difference between what was paid and what the source says that it cost.
+
+    The answer is there, so this is never refused: a window may be spent beyond its limit, and
+    pays nothing more until it ends. What was paid too much is given back. Call this once for an
+    answer, and before `correct_spent`.
+    """
+    prices = _prices(charges)
+    more = {at: ceil_amount(cost) - price for at, price in prices.items()}
+    usages = lock_windows(tx, {(one.key, one.window): one.limit for one in charges})
+    held = [] if slice_id is None else list_held(tx, [slice_id])
+    kept = {item: min(item.left, max(_NOTHING, more.get(item.spot, _NOTHING))) for item in held}
+    _pay(tx, usages, more, kept, now)
+
+
+def correct_spent(
+    tx: Connection, charges: Sequence[Charge], remaining: Decimal, now: datetime
+) -> bool:
+    """Leave no more in these windows than the source says that there is; False if we knew.
+
+    Others may spend from the same budget. When the source says that more is left than we think,
+    ours stays. To repeat this changes nothing. `charges_told` says which windows it speaks of;
+    they are those of the moment when the request was paid, not when it was answered: what a
+    source says of yesterday must not empty today.
+    """
+    found = lock_windows(tx, {(one.key, one.window): one.limit for one in charges})
+    least = {at: ceil_amount(max(_NOTHING, usage.limit - remaining)) for at, usage in found.items()}
+    wrong = {at: usage for at, usage in found.items() if usage.spent < least[at]}
+    save_windows(tx, {at: replace(use, spent=least[at]) for at, use in wrong.items()}, now)
+    return bool(wrong)
+
+
+def _prices(charges: Sequence[Charge]) -> dict[QuotaWindow, Decimal]:
+    return {(charge.key, charge.window): ceil_amount(charge.amount) for charge in charges}
+
+
+def _refusal(
+    spot: QuotaWindow, usage: Usage, price: Decimal, own: Decimal | None, share: Decimal
+) -> Refusal | None:
+    """Return why a window does not pay, or None if it does; `own` is what the slice reserved."""
+    key, window = spot
+    if usage.spent + price > usage.limit:
+        _require_payable(spot, usage, price)
+        return Refusal(key, window, is_hard=True)
+    beyond = price - (own or _NOTHING)
+    soft = soft_limit(usage.limit, window, share)
+    # A price above the soft limit would wait for ever: it may have a window for itself.
+    if soft < usage.limit and beyond > 0 and usage.taken + beyond > max(soft, price):
+        return Refusal(key, window, is_hard=False)
+    return None
+
+
+def _pay(
+    tx: Connection,
+    usages: Usages,
+    prices: Mapping[QuotaWindow, Decimal],
+    kept: Mapping[Held, Decimal],
+    now: datetime,
+) -> None:
+    """Write what is spent, and by how much the reservations it came from have shrunk."""
+    moved = _moved(usages, {item.spot: -part for item, part in kept.items()})
+    paid = {at: max(_NOTHING, use.spent + prices[at]) for at, use in moved.items()}
+    save_windows(tx, {at: replace(use, spent=paid[at]) for at, use in moved.items()}, now)
+    leave(tx, {item.row_id: item.left - part for item, part in kept.items() if part}, now)
 
 
 def _require_payable(spot: QuotaWindow, usage: Usage, price: Decimal) -> None:
@@ -179,113 +251,3 @@ def _moved(usages: Usages, by: Mapping[QuotaWindow, Decimal]) -> dict[QuotaWindo
         spot: replace(usage, reserved=max(_NOTHING, usage.reserved + by.get(spot, _NOTHING)))
         for spot, usage in usages.items()
     }
-
-
-_ONE = " WHERE rate_key = :rate_key AND window_from = :window_from AND window_to = :window_to"
-
-
-def _lock(tx: Connection, limits: Mapping[QuotaWindow, Decimal]) -> dict[QuotaWindow, Usage]:
-    """Lock the windows in order; one that is missing is made, with the limit given."""
-    query = text(_USAGE + _ONE + _locking(tx))
-    usages: dict[QuotaWindow, Usage] = {}
-    for spot in sorted(limits):
-        row = tx.execute(query, _columns(spot)).one_or_none()
-        if row is None:
-            new = {**_columns(spot), "limit_amount": _written(limits[spot])}
-            insert_missing(tx, "ing_quota_window", [new])
-            row = tx.execute(query, _columns(spot)).one()
-        usages[spot] = _usage(row)
-    return usages
-
-
-def _locking(tx: Connection) -> str:
-    # SQLite: a writing transaction already holds the whole ledger.
-    return " FOR UPDATE" if tx.dialect.name == "mysql" else ""
-
-
-_SAVE = text("""
-    UPDATE ing_quota_window
-       SET limit_amount = :limit, reserved_amount = :reserved, spent_amount = :spent,
-           version = version + 1, updated_at = :now
-     WHERE rate_key = :rate_key AND window_from = :window_from AND window_to = :window_to
-""")
-
-
-def _save(tx: Connection, usages: Usages, now: datetime) -> None:
-    rows = [
-        {
-            **_columns(spot),
-            "limit": _written(usage.limit),
-            "reserved": _written(usage.reserved),
-            "spent": _written(usage.spent),
-            "now": instant_text(now),
-        }
-        for spot, usage in sorted(usages.items(), key=lambda item: item[0])
-    ]
-    if rows:
-        tx.execute(_SAVE, rows)
-
-
-# Also those with nothing left: a slice that is planned again uses its row again.
-_HELD = text("""
-    SELECT id, slice_id, rate_key, window_from, window_to, left_amount
-      FROM ing_quota_reservation WHERE slice_id IN :slice_ids
-""").bindparams(bindparam("slice_ids", expanding=True))
-
-
-def _list_held(tx: Connection, slice_ids: Collection[SliceId]) -> list[_Held]:
-    asked = sorted(slice_ids)
-    groups = (asked[first : first + _GROUP] for first in range(0, len(asked), _GROUP))
-    return [
-        _Held(row.id, SliceId(row.slice_id), _spot(row), ceil_amount(row.left_amount))
-        for group in groups
-        for row in tx.execute(_HELD, {"slice_ids": group})
-    ]
-
-
-def _insert_reservations(
-    tx: Connection, wanted: Mapping[tuple[SliceId, QuotaWindow], Decimal]
-) -> None:
-    rows = [
-        {**_columns(spot), "slice_id": slice_id, "amount": amount, "left_amount": amount}
-        for (slice_id, spot), amount in ((at, _written(wanted[at])) for at in sorted(wanted))
-    ]
-    insert_missing(tx, "ing_quota_reservation", rows)
-
-
-# A slice that is planned again may speak for more than it did the first time.
-_LEAVE = text("""
-    UPDATE ing_quota_reservation
-       SET amount = CASE WHEN amount < :amount THEN :amount ELSE amount END,
-           left_amount = :amount, version = version + 1, updated_at = :now
-     WHERE id = :row_id
-""")
-
-
-def _leave(tx: Connection, left: Mapping[int, Decimal], now: datetime) -> None:
-    at = instant_text(now)
-    rows = [
-        {"row_id": row_id, "amount": _written(amount), "now": at}
-        for row_id, amount in sorted(left.items())
-    ]
-    if rows:
-        tx.execute(_LEAVE, rows)
-
-
-def _columns(spot: QuotaWindow) -> Row:
-    key, window = spot
-    start, end = instant_text(window.start), instant_text(window.end)
-    return {"rate_key": key, "window_from": start, "window_to": end}
-
-
-def _spot(row: Any) -> QuotaWindow:
-    return row.rate_key, Window(read_instant(row.window_from), read_instant(row.window_to))
-
-
-def _usage(row: Any) -> Usage:
-    amounts = (row.limit_amount, row.reserved_amount, row.spent_amount)
-    return Usage(*map(ceil_amount, amounts))
-
-
-def _written(amount: Decimal) -> str:
-    return f"{amount:f}"

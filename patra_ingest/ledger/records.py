@@ -1,11 +1,10 @@
 """The `ing_record` table: one row per (provenance, endpoint, provider id). The newer version wins.
 
 No function here commits; two workers that insert the same new record at once make one of them
-fail with an IntegrityError, and that one repeats its transaction. Statements go to the driver as
-they are: a batch is a hundred rows of many columns, and SQLAlchemy would handle every value twice.
+fail with an IntegrityError, and that one repeats its transaction.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -15,13 +14,19 @@ from sqlalchemy import Connection, text
 
 from patra_ingest.ledger.db import find_instant, instant_text
 from patra_ingest.ledger.outbox import Change
+from patra_ingest.ledger.statements import execute_for_ids, insert_rows
 from patra_ingest.model.lineage import Lineage
 from patra_ingest.model.records import ChangeCounts, ChangeRule, Known, NewRecord, change_of
 from patra_ingest.model.window import Window
 
 _KNOWN = """
-    SELECT provider_id, source_updated_at, content_hash, is_deleted, spec_fingerprint
+    SELECT provider_id, source_updated_at, content_hash, is_deleted, spec_fingerprint, id, version
       FROM ing_record
+     WHERE provenance_code = {0} AND endpoint_name = {0} AND provider_id IN ({1})
+"""
+_LOCKED = {"mysql": f"{_KNOWN} FOR UPDATE", "sqlite": _KNOWN}
+_IDS = """
+    SELECT provider_id, id FROM ing_record
      WHERE provenance_code = {0} AND endpoint_name = {0} AND provider_id IN ({1})
 """
 _CHECKED = """
@@ -33,14 +38,13 @@ _GONE = """
            version = version + 1
      WHERE provenance_code = {0} AND endpoint_name = {0} AND provider_id IN ({1})
 """
-_IDS_AT_ONCE = 1000  # SQLite takes 32,766 values in a statement
 
 _KEY = ("provenance_code", "endpoint_name", "provider_id")
-_KEPT = (*_KEY, "first_seen_at")
+_KEPT = (*_KEY, "first_seen_at", "created_at")
 # What a tombstone does not say stays as it was.
 _STAYING = ("source_updated_at", "fields", "payload")
 _OF_RECORD = ("provider_id", "source_updated_at", "content_hash", "is_deleted", "fields", "payload")
-_OF_TIME = ("first_seen_at", "last_checked_at", "updated_at")
+_OF_TIME = ("first_seen_at", "last_checked_at", "created_at", "updated_at")
 
 Scope = tuple[str, str]  # provenance, endpoint
 
@@ -83,7 +87,8 @@ def upsert_newer(  # noqa: PLR0913 - the batch's records, their rule, their owne
     for record in records:
         decided.take(record, window)
     _write(tx, scope, decided, stamp, instant_text(now))
-    changes = [_change(scope, decided.latest[one], known.get(one)) for one in decided.changed]
+    new = _list_ids(tx, scope, [one for one in decided.changed if one not in known])
+    changes = [_change(scope, decided.latest[one], known.get(one), new) for one in decided.changed]
     return Upserted(ChangeCounts(**decided.counts), changes, decided.late)
 
 
@@ -125,10 +130,11 @@ def _known_after(record: NewRecord, known: Known | None, made_by: str) -> Known:
     return Known(at, record.content_hash, record.is_deleted, made_by)
 
 
-def _change(scope: Scope, record: NewRecord, known: Known | None) -> Change:
+def _change(scope: Scope, record: NewRecord, known: Known | None, new: Mapping[str, int]) -> Change:
     at = record.source_updated_at or (known.source_updated_at if known else None)
     kind: Literal["UPSERT", "DELETE"] = "DELETE" if record.is_deleted else "UPSERT"
-    return Change(*scope, record.provider_id, kind, at, record.content_hash)
+    row = (known.row_id, known.revision + 1) if known else (new[record.provider_id], 0)
+    return Change(*scope, record.provider_id, kind, at, record.content_hash, row)
 
 
 def _write(
@@ -136,72 +142,51 @@ def _write(
 ) -> None:
     """Write what was decided, in the order of the ids: lanes that meet then wait, not deadlock."""
     before, latest, dialect = decided.before, decided.latest, tx.dialect.name
-    names = (*_KEY[:2], *stamp, *_OF_RECORD, *_OF_TIME)
-    owner, times = (*scope, *stamp.values()), (at, at, at)
-    rows = {one: (*owner, *_values(latest[one], dialect), *times) for one in sorted(latest)}
+    owner = {"provenance_code": scope[0], "endpoint_name": scope[1]}
+    alike = {**owner, **stamp, **dict.fromkeys(_OF_TIME, at)}
+    rows = {one: _values(latest[one]) for one in sorted(latest)}
     if new := [row for one, row in rows.items() if one not in before]:
-        tx.exec_driver_sql(_insert_sql(dialect, names), new)
+        insert_rows(tx, "ing_record", alike, _OF_RECORD, new)
     if old := [row for one, row in rows.items() if one in before]:
         # One multi-row statement instead of a round trip per row; the rows are there and locked.
-        tx.exec_driver_sql(_replace_sql(dialect, names), old)
-    for ids in _few(sorted(before.keys() - latest.keys())):
-        tx.exec_driver_sql(_sql(tx, _CHECKED, len(ids)), (at, *scope, *ids))
+        tail = _replacing(dialect, (*alike, *_OF_RECORD))
+        insert_rows(tx, "ing_record", alike, _OF_RECORD, old, tail)
+    execute_for_ids(tx, _CHECKED, (at, *scope), sorted(before.keys() - latest.keys()))
 
 
-def _values(record: NewRecord, dialect: str) -> tuple[Any, ...]:
-    updated, payload = record.source_updated_at, record.payload or None
+def _values(record: NewRecord) -> tuple[Any, ...]:
+    updated = record.source_updated_at
     return (
         record.provider_id,
         None if updated is None else instant_text(updated),
         record.content_hash,
         int(record.is_deleted),
         record.fields_json or None,
-        # PyMySQL writes bytes as a hex literal; text it escapes letter by letter, far slower.
-        payload.encode() if payload and dialect == "mysql" else payload,
+        record.payload or None,
     )
 
 
 def _list_known(tx: Connection, scope: Scope, ids: Sequence[str]) -> dict[str, Known]:
     known = {}
-    for some in _few(ids):
-        for row in tx.exec_driver_sql(_sql(tx, _KNOWN, len(some)), (*scope, *some)):
-            provider_id, updated, content, is_deleted, made_by = row
-            known[provider_id] = Known(find_instant(updated), content, bool(is_deleted), made_by)
+    for found in execute_for_ids(tx, _LOCKED[tx.dialect.name], scope, ids):
+        for one, updated, content, is_deleted, made_by, row_id, revision in found:
+            at = find_instant(updated)
+            known[one] = Known(at, content, bool(is_deleted), made_by, row_id, revision)
     return known
 
 
-def _few(ids: Sequence[str]) -> Iterator[Sequence[str]]:
-    return (ids[at : at + _IDS_AT_ONCE] for at in range(0, len(ids), _IDS_AT_ONCE))
-
-
-def _sql(tx: Connection, said: str, count: int) -> str:
-    lock = " FOR UPDATE" if said is _KNOWN and tx.dialect.name == "mysql" else ""
-    return _asked(said + lock, _mark(tx.dialect.name), count)
-
-
-@lru_cache(maxsize=1024)
-def _asked(said: str, mark: str, count: int) -> str:
-    return said.format(mark, ", ".join([mark] * count))
-
-
-def _mark(dialect: str) -> str:
-    return "%s" if dialect == "mysql" else "?"
+def _list_ids(tx: Connection, scope: Scope, ids: Sequence[str]) -> dict[str, int]:
+    found = execute_for_ids(tx, _IDS, scope, ids)
+    return {provider_id: row_id for rows in found for provider_id, row_id in rows}
 
 
 @lru_cache(maxsize=64)
-def _insert_sql(dialect: str, names: tuple[str, ...]) -> str:
-    marks = ", ".join([_mark(dialect)] * len(names))
-    return f"INSERT INTO ing_record ({', '.join(names)}) VALUES ({marks})"
-
-
-@lru_cache(maxsize=64)
-def _replace_sql(dialect: str, names: tuple[str, ...]) -> str:
+def _replacing(dialect: str, names: tuple[str, ...]) -> str:
     new = "VALUES({0})" if dialect == "mysql" else "excluded.{0}"
     there = "DUPLICATE KEY UPDATE" if dialect == "mysql" else f"CONFLICT ({', '.join(_KEY)}) DO"
     start = "" if dialect == "mysql" else " UPDATE SET"
     values = [_assigned(name, new.format(name)) for name in names if name not in _KEPT]
-    tail = f" ON {there}{start} {', '.join(values)}, version = ing_record.version + 1"
-    return _insert_sql(dialect, names) + tail
+    return f" ON {there}{start} {', '.join(values)}, version = ing_record.version + 1"
 
 
 def _assigned(name: str, new: str) -> str:
@@ -222,16 +207,15 @@ def mark_gone(
     fresh = [one for one in sorted(known) if not known[one].is_deleted]
     columns = lineage.columns() if lineage else {}
     said = _GONE.replace("{2}", "".join(f"{name} = {{0}}, " for name in columns))
-    for some in _few(fresh):
-        values = (*columns.values(), at, at, *scope, *some)
-        tx.exec_driver_sql(_sql(tx, said, len(some)), values)
-    for some in _few(sorted(known.keys() - set(fresh))):
-        tx.exec_driver_sql(_sql(tx, _CHECKED, len(some)), (at, *scope, *some))
-    changes = [
-        Change(*scope, one, "DELETE", known[one].source_updated_at, known[one].content_hash)
-        for one in fresh
-    ]
+    execute_for_ids(tx, said, (*columns.values(), at, at, *scope), fresh)
+    execute_for_ids(tx, _CHECKED, (at, *scope), sorted(known.keys() - set(fresh)))
+    changes = [_deletion(scope, one, known[one]) for one in fresh]
     return Gone(changes, [one for one in ids if one not in known])
+
+
+def _deletion(scope: Scope, one: str, known: Known) -> Change:
+    row = (known.row_id, known.revision + 1)
+    return Change(*scope, one, "DELETE", known.source_updated_at, known.content_hash, row)
 
 
 _NEWEST = text("""

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, bindparam, text
 
 from patra_ingest.ledger.db import insert, instant_text, json_text, read_json
 from patra_ingest.ledger.plans import Plan
+from patra_ingest.ledger.statements import execute
 from patra_ingest.ledger.tasks import Lease
 from patra_ingest.model.codes import RunStatus
 from patra_ingest.model.lifecycle import ensure_transition
@@ -51,17 +52,16 @@ def start_run(
     return Run(RunId(insert(tx, "ing_task_run", row)), attempt)
 
 
-_CHECKPOINT = text("""
+_CHECKPOINT = """
     UPDATE ing_task_run SET checkpoint = :checkpoint, last_heartbeat = :now, updated_at = :now
      WHERE id = :id
-""")
+"""
 
 
 def save_checkpoint(tx: Connection, run: RunId, checkpoint: dict[str, Any], now: datetime) -> None:
     """Say where the run goes on; part of the batch's transaction."""
-    tx.execute(
-        _CHECKPOINT, {"id": run, "checkpoint": json_text(checkpoint), "now": instant_text(now)}
-    )
+    values = {"id": run, "checkpoint": json_text(checkpoint), "now": instant_text(now)}
+    execute(tx, _CHECKPOINT, values)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, text
 
 from patra_ingest.errors import LeaseLost
 from patra_ingest.ledger.db import insert_missing, instant_text, json_text
+from patra_ingest.ledger.statements import execute
 from patra_ingest.model.codes import Operation, TaskStatus
 from patra_ingest.model.lifecycle import ensure_transition
 from patra_ingest.model.lineage import PlanId, ScheduleInstanceId, SliceId, TaskId
@@ -90,10 +91,10 @@ NOT_HELD = """
                    AND (h.endpoint_name IS NULL OR h.endpoint_name = t.endpoint_name))
 """
 
-_HOLD_ON = text("""
+_HOLD_ON = """
     UPDATE ing_task SET last_heartbeat_at = :now
      WHERE id = :id AND lease_owner = :owner AND status_code IN ('DISPATCHED', 'EXECUTING')
-""")
+"""
 
 
 def require_lease(tx: Connection, lease: Lease, now: datetime) -> None:
@@ -102,7 +103,7 @@ def require_lease(tx: Connection, lease: Lease, now: datetime) -> None:
     The row stays locked until the transaction ends, so the task cannot change hands in between.
     """
     values = {"id": lease.task_id, "owner": lease.owner, "now": instant_text(now)}
-    if tx.execute(_HOLD_ON, values).rowcount != 1:
+    if execute(tx, _HOLD_ON, values).rowcount != 1:
         raise LeaseLost(f"task {lease.task_id} is no longer leased by {lease.owner}")
 
 

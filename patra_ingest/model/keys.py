@@ -23,7 +23,7 @@ from typing import Any
 import orjson
 
 from patra_ingest.model.codes import NamespaceScope, Operation
-from patra_ingest.model.lineage import BatchId, RunId
+from patra_ingest.model.lineage import RunId
 from patra_ingest.model.window import Window, duration_iso, instant_iso
 
 GLOBAL_NAMESPACE = "0" * 64
@@ -176,25 +176,26 @@ def position_hash(position: str) -> str:
 
 def cursor_event_key(
     namespace: Mapping[str, str],
+    reason: str,
     prev: str | None,
     new: str,
     window: Window | None,
-    run_id: RunId | None,
-    batch_id: BatchId | None,
+    of: object = None,
 ) -> str:
-    """Return what makes a cursor event itself: one advance of one namespace by one batch.
+    """Return what makes a cursor event itself: one step of one namespace, whoever takes it.
 
-    `namespace` is the namespace's columns by name; values are canonical text.
+    `namespace` is the namespace's columns by name; values are canonical text. `of` tells apart
+    steps that may be meant twice: those of a token, and those that a person orders.
     """
     covered = {"from": window.start, "to": window.end} if window else None
     return _key(
         "cursor-event",
         namespace=namespace,
+        reason=reason,
         prev=prev,
         new=new,
         window=covered,
-        run_id=run_id,
-        batch_id=batch_id,
+        of=of,
     )
 
 

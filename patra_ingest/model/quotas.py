@@ -9,9 +9,12 @@ from datetime import UTC, datetime, timedelta
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from zoneinfo import ZoneInfo
 
+from patra_ingest.model.codes import Operation
 from patra_ingest.model.window import Window, ceil_to, floor_to
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# What is counted in shorter windows is full again so soon that nothing of it is kept back.
+KEPT_FROM = timedelta(hours=1)
 _DAY = timedelta(days=1)
 _NOTHING = timedelta(0)
 _MICROSECOND = timedelta(microseconds=1)
@@ -68,6 +71,50 @@ class Charge:
     amount: Decimal
 
 
+@dataclass(frozen=True)
+class Refusal:
+    """A quota window that did not pay, and when to come again.
+
+    Hard: it is used up. Soft: what is left is kept for operations that come before ours.
+    """
+
+    key: str
+    window: Window
+    is_hard: bool
+
+    @property
+    def end(self) -> datetime:
+        """When the window is over and the next one may pay."""
+        return self.window.end
+
+    @property
+    def reason(self) -> str:
+        """Why nothing was paid, in words."""
+        if self.is_hard:
+            return "the quota is used up"
+        return "the rest of the quota is kept for more urgent operations"
+
+
+def ceiling_share(share: float, margin: float) -> Decimal:
+    """Return which part of a quota an operation may plan with."""
+    return (1 - Decimal(str(margin))) * Decimal(str(share))
+
+
+def spending_share(operation: Operation, share: float, margin: float) -> Decimal:
+    """Return up to which part of a quota requests may go beyond what their slice has reserved.
+
+    HARVEST comes first and goes up to the limit. The others stop where planning stops them.
+    """
+    return Decimal(1) if operation is Operation.HARVEST else ceiling_share(share, margin)
+
+
+def soft_limit(limit: Decimal, window: Window, share: Decimal) -> Decimal:
+    """Return what requests with this share may fill of a window that allows `limit`."""
+    if share >= 1 or window.duration < KEPT_FROM:
+        return limit
+    return floor_amount(limit * share)
+
+
 def floor_amount(amount: Decimal | float) -> Decimal:
     """Return an amount as the ledger keeps it, rounded down; 0.1 is one tenth."""
     return Decimal(str(amount)).quantize(_STEP, rounding=ROUND_FLOOR)
@@ -104,3 +151,25 @@ def charges_at(rules: Iterable[QuotaRule], instant: datetime, amount: Decimal) -
         limits[place] = min(rule.limit, limits.get(place, rule.limit))
     price = ceil_amount(amount)
     return sorted(Charge(key, window, limit, price) for (key, window), limit in limits.items())
+
+
+def charges_told(
+    charges: Iterable[Charge], key: str, limit: Decimal | None, resets_at: datetime | None
+) -> list[Charge]:
+    """Return those charges whose windows a source speaks of when it says how much remains.
+
+    They have the limit that it names; or there is only one under the key; or they end when the
+    source says that its budget is full again. A budget that is full again before our window ends
+    is another one. None: nobody can tell, so nothing is to be corrected.
+    """
+    own = [one for one in charges if one.key == key]
+    if resets_at is not None:
+        own = [one for one in own if one.window.end <= resets_at + _slack(one)]
+    named = [one for one in own if one.limit == limit]
+    if named or len(own) <= 1:
+        return named or own
+    return [one for one in own if resets_at and resets_at - _slack(one) <= one.window.end]
+
+
+def _slack(charge: Charge) -> timedelta:
+    return charge.window.duration / 10

@@ -17,16 +17,16 @@ class ChangeRule(StrEnum):
 class NewRecord:
     """One mapped item, or one deletion, ready to be stored.
 
-    A tombstone says no more than an id: its fields and its payload are empty, and storing it keeps
-    those of the version we have.
+    Fields and payload are JSON in UTF-8, as the ledger takes them. A tombstone says no more than an
+    id: both are empty, and storing it keeps those of the version we have.
     """
 
     provider_id: str
     source_updated_at: datetime | None
     content_hash: str
     is_deleted: bool
-    fields_json: str
-    payload: str
+    fields_json: bytes
+    payload: bytes
 
     @property
     def is_tombstone(self) -> bool:
@@ -54,6 +54,8 @@ class Known:
     content_hash: str
     is_deleted: bool
     made_by: str | None = None  # the fingerprint of the spec that mapped it
+    row_id: int = 0  # … and which row it is in, written how often
+    revision: int = 0
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from patra_ingest.model.quotas import (
     Reservation,
     Usages,
     ceil_amount,
+    ceiling_share,
     floor_amount,
     window_at,
 )
@@ -33,8 +34,7 @@ class Budget:
 
     def part_of(self, limit: Decimal) -> Decimal:
         """Return how much of `limit` may be spent or spoken for before this plan must wait."""
-        part = (1 - Decimal(str(self.margin))) * Decimal(str(self.share))
-        return floor_amount(limit * part)
+        return floor_amount(limit * ceiling_share(self.share, self.margin))
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 
 from patra_ingest.errors import PlanError
 from patra_ingest.ledger.coverage import list_windows
+from patra_ingest.ledger.cursor_events import find_origin, goes_up
 from patra_ingest.ledger.cursors import find_cursor
 from patra_ingest.ledger.plans import ensure_plan, find_pace, find_plan, lock_planning
 from patra_ingest.ledger.runs import find_freshness
@@ -94,9 +95,14 @@ def _covered(window: Window, known: tuple[int, PlanStatus] | None) -> str:
 def _decide(tx: Connection, rooted: Rooted, part: Part, now: datetime) -> Decision:
     spec, operation = rooted.compiled.spec, part.namespace.operation
     cursor = find_cursor(tx, part.namespace)
-    forward = None
+    forward = begun = None
     if operation is Operation.BACKFILL:
-        forward = find_cursor(tx, forward_of(part, rooted.compiled))
+        harvest = forward_of(part, rooted.compiled)
+        forward = find_cursor(tx, harvest)
+        if rooted.trigger.campaign is None:
+            begun = find_origin(tx, harvest)
+        if cursor and goes_up(tx, part.namespace):
+            cursor = None  # of an older version: it says where its run ends, not where it begins
     fresh = None
     if spec.window.freshness is not None:
         fresh = find_freshness(tx, spec.provenance, spec.endpoint)
@@ -105,6 +111,7 @@ def _decide(tx: Connection, rooted: Rooted, part: Part, now: datetime) -> Decisi
         now,
         cursor.value if cursor else None,
         forward.value if forward else None,
+        begun,
         fresh,
         by_ids,
         find_pace(tx, part.namespace) if by_ids else None,

@@ -6,7 +6,7 @@ the plan, which stays PARTIAL with the reason; the next trigger goes on from the
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -36,7 +36,7 @@ from patra_ingest.ledger.tasks import count_queued, ensure_tasks
 from patra_ingest.model import keys
 from patra_ingest.model.codes import Operation, PlanStatus, TaskStatus
 from patra_ingest.model.lineage import SliceId
-from patra_ingest.model.quotas import QuotaRule, Usages, window_at
+from patra_ingest.model.quotas import KEPT_FROM, QuotaRule, Usages, window_at
 from patra_ingest.planner.budgeting import Book, Budget, Placed
 from patra_ingest.planner.slicing import count_roughly, read_cut
 from patra_ingest.planner.trigger import Progress
@@ -44,7 +44,6 @@ from patra_ingest.spec.quotas import rules_of
 from patra_ingest.spec.slice_spec import requests_of
 
 GROUP = 500
-_PLANNED = timedelta(hours=1)
 _UNKNOWN_REQUESTS = 10  # of a slice nobody can estimate
 
 
@@ -119,7 +118,7 @@ def place_all(
     """Return the slices that fit, each with when it may start; what they speak for is reserved."""
     spec = plan.spec
     # What is counted by the minute is left to the gate: it would be hundreds of windows a slice.
-    rules = tuple(rule for rule in rules_of(spec.rate) if rule.period >= _PLANNED)
+    rules = tuple(rule for rule in rules_of(spec.rate) if rule.period >= KEPT_FROM)
     courtesy = spec.planning.courtesy if _is_large(plan) else None
     if not slices or (not rules and courtesy is None):
         return [(one, Placed(None, ())) for one in slices]

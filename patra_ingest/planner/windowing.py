@@ -1,9 +1,10 @@
 """Which window a trigger means, for each operation, and why: pure, and written down with the plan.
 
-now safe = now − safety lag. HARVEST goes from its cursor to now safe. BACKFILL ends where HARVEST
-has come to. UPDATE goes from its own cursor to now safe; one that asks by ids only paces itself.
-What a person asks for cuts the window. Both ends are rounded down to the source's grid: what it may
-still be writing is left to the next window. What is covered already is taken out later.
+now safe = now − safety lag. HARVEST goes from its cursor to now safe. BACKFILL walks into the past:
+it ends at its own cursor, or first where HARVEST began. UPDATE goes from its own cursor to now
+safe; one that asks by ids only paces itself. What a person asks for cuts the window. Both ends are
+rounded down to the source's grid: what it may still be writing is left to the next window. What is
+covered already is taken out later.
 """
 
 from dataclasses import dataclass, field
@@ -49,7 +50,8 @@ class Standing:
 
     now: datetime
     cursor: datetime | None = None  # of the namespace itself
-    forward: datetime | None = None  # how far HARVEST has come: a BACKFILL ends there
+    forward: datetime | None = None  # how far HARVEST has come: no BACKFILL goes beyond it
+    begun: datetime | None = None  # where HARVEST began: the past is what lies before it
     fresh_until: datetime | None = None  # the source's last word on how complete it is
     by_ids: bool = False  # an UPDATE that asks for ids
     paced_until: datetime | None = None  # end of the last window of such an UPDATE
@@ -136,10 +138,25 @@ def _end(
             f"to {instant_iso(standing.forward)}: HARVEST stands there, what follows is left to it"
         )
         end = standing.forward
+    if operation is Operation.BACKFILL and not asked.start and not asked.end:
+        return _past_end(end, standing, decision)
     fresh = standing.fresh_until
     if operation is Operation.HARVEST and fresh and fresh < end and _is_news(fresh, spec, standing):
         decision.cuts.append(f"to {instant_iso(fresh)}: the source is complete up to there")
         end = fresh
+    return end
+
+
+def _past_end(end: datetime, standing: Standing, decision: Decision) -> datetime:
+    """Return where the next window into the past ends, when nobody asks for a certain one."""
+    for known, why in (
+        (standing.cursor, "everything from there on is done"),
+        (standing.begun, "HARVEST began there"),
+    ):
+        if known is not None:
+            if known < end:
+                decision.cuts.append(f"to {instant_iso(known)}: {why}")
+            return min(known, end)
     return end
 
 
@@ -164,8 +181,8 @@ def _start(
     if standing.by_ids:
         return asked.start or standing.paced_until or end - _PACE
     if operation is Operation.BACKFILL:
-        # Its cursor says what is done without a gap; what lies before it may still be asked for.
-        known = asked.start or reached
+        # Its cursor is an end, not a beginning: what is asked for lies before it.
+        known = asked.start
     elif reached and asked.start:
         _note_cut(asked.start, reached, decision)
         known = max(reached, asked.start)
@@ -174,9 +191,10 @@ def _start(
         known = reached or asked.start or first
     if known is None:
         known = shift(end, -spec.max_span, ZoneInfo(spec.zone))
-        decision.cuts.append(
-            f"from {instant_iso(known)}: one window, for nobody says where to begin"
-        )
+        said = "one window, for nobody says where to begin"
+        if operation is Operation.BACKFILL:
+            said = "one window into the past"
+        decision.cuts.append(f"from {instant_iso(known)}: {said}")
     return known
 
 
@@ -217,7 +235,7 @@ def _nothing(
             f"the cursor stands at {instant_iso(cursor)}: what lies before it is covered already;"
             " ask for it again by BACKFILL or with a campaign"
         )
-    if cursor and _aligned(cursor, spec) == start:
+    if cursor and _aligned(cursor, spec) == start and not past:
         return (
             f"everything before {instant_iso(start)} is planned already, and the source is"
             f" given {int(spec.safety_lag.total_seconds())} s to settle"

@@ -10,6 +10,8 @@ from datetime import datetime, timedelta
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from enum import StrEnum
 
+from patra_ingest.model.rates import SharedBucket
+
 Amount = Decimal | float | int
 
 # What the ledger's columns hold: rates and tokens finer than bursts and costs.
@@ -29,6 +31,18 @@ class WaitReason(StrEnum):
     COOL_DOWN = "COOL_DOWN"
 
 
+@dataclass(frozen=True)
+class Manners:
+    """How a key gives way when the source complains, and how it starts."""
+
+    demote: Decimal = Decimal(2)  # a complaint divides the rate by this
+    cool_down: timedelta = timedelta(seconds=10)  # ... once in this time
+    warm_up: timedelta = timedelta(0)  # a key that has rested reaches its rate after this time
+
+
+_POLITE = Manners()
+
+
 @dataclass(frozen=True, init=False)
 class Limits:
     """What one rate key allows; floats are read as they are written (0.1 is one tenth)."""
@@ -36,10 +50,16 @@ class Limits:
     rate_per_second: Decimal
     burst: Decimal
     in_flight: int | None
+    manners: Manners
 
     def __init__(
-        self, rate_per_second: Amount, burst: Amount = 1, in_flight: int | None = None
+        self,
+        rate_per_second: Amount,
+        burst: Amount = 1,
+        in_flight: int | None = None,
+        manners: Manners = _POLITE,
     ) -> None:
+        object.__setattr__(self, "manners", manners)
         object.__setattr__(self, "rate_per_second", _floor(rate_per_second, _STEP))
         object.__setattr__(self, "burst", _floor(burst, _PRICE_STEP))
         object.__setattr__(self, "in_flight", in_flight)
@@ -73,6 +93,11 @@ class Wait:
 
     until: datetime
     reason: WaitReason
+
+
+def state_of(row: SharedBucket) -> BucketState:
+    """Return what the ledger keeps of a bucket."""
+    return BucketState(row.tokens, row.refilled_at, row.cool_down_until)
 
 
 def price_of(cost: Amount) -> Decimal:

@@ -7,6 +7,7 @@ A body appears under its name whole or not at all.
 import hashlib
 import os
 import re
+import threading
 from pathlib import Path
 from uuid import uuid4
 
@@ -23,14 +24,21 @@ class RawStore:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._lanes = threading.local()  # a compressor is costly to make and not to be shared
 
     def put(self, body: bytes) -> str:
         """Keep `body` and return its storage key; a body already kept is not written again."""
         digest = hashlib.sha256(body).hexdigest()
         key = f"sha256/{digest[:2]}/{digest[2:4]}/{digest}.zst"
         if not self.exists(key):
-            self._write(self._path(key), zstandard.compress(body, _LEVEL))
+            self._write(self._path(key), self._compressor().compress(body))
         return key
+
+    def _compressor(self) -> zstandard.ZstdCompressor:
+        found: zstandard.ZstdCompressor | None = getattr(self._lanes, "compressor", None)
+        if found is None:
+            found = self._lanes.compressor = zstandard.ZstdCompressor(level=_LEVEL)
+        return found
 
     def get(self, key: str) -> bytes:
         """Return the body under `key`, checked against the digest in its name."""
@@ -71,9 +79,8 @@ class RawStore:
     def _write(self, path: Path, packed: bytes) -> None:
         part = path.with_name(f"{path.name}.{uuid4().hex}.part")
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
             try:
-                part.write_bytes(packed)
+                _write_bytes(part, packed)
                 # Whoever comes second replaces the file with the same bytes.
                 os.replace(part, path)
             finally:
@@ -89,3 +96,12 @@ class RawStore:
             f"The raw body {key} in {self._folder} is damaged: {seen}.",
             "Restore the file from a backup, or remove it and replay with --live.",
         )
+
+
+def _write_bytes(path: Path, packed: bytes) -> None:
+    """Write a file; its folder is nearly always there."""
+    try:
+        path.write_bytes(packed)
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(packed)

@@ -72,11 +72,12 @@ def answer_refusal(refusal: Refusal) -> Answer:
     return Answer(refusal.status, "application/json;charset=utf-8", body)
 
 
-def answer_throttled() -> Answer:
-    """Return 429, and when to come back."""
+def answer_throttled(retry_after: int) -> Answer:
+    """Return 429, and in how many seconds to come back; 0 does not say."""
     text = "You have sent too many requests in a given amount of time."
     body = _HTML.format("429 Too Many Requests", text).encode()
-    return Answer(429, "text/html", body, ((b"retry-after", b"1"),))
+    headers = ((b"retry-after", b"%d" % retry_after),) if retry_after else ()
+    return Answer(429, "text/html", body, headers)
 
 
 def answer_unavailable() -> Answer:

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs
 from patra_ingest.clock import Clock
 from patra_ingest.sandbox import answers
 from patra_ingest.sandbox.answers import Answer
-from patra_ingest.sandbox.behaviour import Behaviour
+from patra_ingest.sandbox.behaviour import Behaviour, changed
 from patra_ingest.sandbox.bodies import Bodies
 from patra_ingest.sandbox.faces.reading import read_ask
 from patra_ingest.sandbox.faces.stage import Stage
@@ -20,10 +20,10 @@ from patra_ingest.sandbox.faces.table import FACES, answer_face, find_face
 from patra_ingest.sandbox.faces.truth import tell_truth
 from patra_ingest.sandbox.faces.works import answer_works
 from patra_ingest.sandbox.habits.refusals import refuse
-from patra_ingest.sandbox.habits.table import read_habits
 from patra_ingest.sandbox.memory import Memory
 from patra_ingest.sandbox.shelf import Shelf
-from patra_ingest.sandbox.tally import Tally
+from patra_ingest.sandbox.tally import Tally, Visit
+from patra_ingest.sandbox.throttle import Throttle
 from patra_ingest.sandbox.world import World
 
 Scope = MutableMapping[str, Any]
@@ -43,6 +43,7 @@ class App:
         self._bodies = Bodies(world)
         self._clock = clock
         self._tally = Tally(clock)
+        self._throttle = Throttle(clock)
         self._behave(behaviour)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -61,11 +62,11 @@ class App:
         return Stage(self._shelf, self._behaviour, self._memory, self._clock.monotonic())
 
     async def _answer_caller(self, scope: Scope, receive: Receive, send: Send) -> None:
-        number = self._tally.arrive()
+        visit = self._tally.arrive(_header(scope, b"x-worker").decode("latin-1") or None)
         status, size = 0, 0  # what is noted when there never was an answer
         try:
             body = await _read_body(receive) if scope["method"] == "POST" else b""
-            answer = self._decide(scope, body, number)
+            answer = self._decide(scope, body, visit)
             if self._behaviour.latency_ms:
                 await asyncio.sleep(self._behaviour.latency_ms / 1000)
             headers = self._headers(scope, answer)
@@ -75,19 +76,18 @@ class App:
             status, size = answer.status, len(answer.body)
             await _send(send, answer, headers)
         finally:
-            self._tally.leave(status, size)
+            self._throttle.leave(visit)
+            self._tally.leave(visit, status, size)
 
-    def _decide(self, scope: Scope, body: bytes, number: int) -> Answer:
+    def _decide(self, scope: Scope, body: bytes, visit: Visit) -> Answer:
         """Return what this request deserves: a refusal of its rate, a failure, or its answer."""
         behaviour = self._behaviour
-        limit = behaviour.throttle_per_second
         now = int(self._clock.now().timestamp())
-        refused = refuse(behaviour.habits, number, self._tally.in_flight, now)
+        refused = refuse(behaviour.habits, visit.number, self._tally.in_flight, now)
+        refused = refused or self._throttle.refuse(visit, behaviour)
         if refused is not None:
             return refused
-        if limit and not self._tally.try_grant(limit):
-            return answers.answer_throttled()
-        if behaviour.fail_every and number % behaviour.fail_every == 0:
+        if behaviour.fail_every and visit.number % behaviour.fail_every == 0:
             return answers.answer_unavailable()
         answer = self._answer(scope, body)
         if answer.page:
@@ -106,42 +106,61 @@ class App:
         return answer_works(self._bodies, self._stage(), query)
 
     def _headers(self, scope: Scope, answer: Answer) -> Headers:
-        limit = self._behaviour.throttle_per_second or _UNLIMITED
         introduced = b"mailto" in scope["query_string"] or b"mailto:" in _header(
             scope, b"user-agent"
         )
         return [
             (b"access-control-allow-origin", b"*"),
             (b"x-api-pool", b"polite" if introduced else b"public"),
-            (b"x-rate-limit-limit", b"%d" % limit),
-            (b"x-rate-limit-interval", b"1s"),
+            *(_limits(self._behaviour) if self._behaviour.tell_limits else ()),
             *answer.headers,
         ]
 
     async def _answer_watcher(self, scope: Scope, send: Send) -> None:
-        asked = parse_qs(scope["query_string"].decode("latin-1"))
+        asked = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        named = {name: values[0] for name, values in asked.items()}
         try:
-            match scope["method"], scope["path"]:
-                case "GET", "/__truth":
-                    await self._send_truth(asked, send)
-                    return
-                case "GET", "/__health":
-                    answer = answers.answer_json({"status": "ok"})
-                case "GET", "/__stats":
-                    answer = answers.answer_json(self._tally.report())
-                case "POST", "/__reset":
-                    self._tally.reset()
-                    self._memory = Memory()
-                    answer = answers.answer_json({"status": "ok"})
-                case "POST", "/__behave":
-                    habits = read_habits(asked.get("habits", [""])[0].split(","))
-                    self._behave(replace(self._behaviour, habits=habits))
-                    answer = answers.answer_json({"habits": sorted(habits)})
-                case _:
-                    answer = answers.answer_not_found()
+            if (scope["method"], scope["path"]) == ("GET", "/__truth"):
+                await self._send_truth(asked, send)
+                return
+            answer = self._tell(scope["method"], scope["path"], named)
         except ValueError as error:
             answer = answers.answer_json({"error": str(error)}, status=400)
         await _send(send, answer, [])
+
+    def _tell(self, method: str, path: str, named: dict[str, str]) -> Answer:
+        match method, path:
+            case "GET", "/__health":
+                return answers.answer_json({"status": "ok"})
+            case "GET", "/__stats":
+                return answers.answer_json(self._tally.report())
+            case "GET", "/__arrivals":
+                return answers.answer_json({"arrivals": self._tally.arrivals()})
+            case "POST", "/__reset":
+                return self._reset()
+            case "POST", "/__behave":
+                return self._change(named)
+            case _:
+                return answers.answer_not_found()
+
+    def _reset(self) -> Answer:
+        self._tally.reset()
+        self._throttle.reset()
+        self._memory = Memory()
+        return answers.answer_json({"status": "ok"})
+
+    def _change(self, named: dict[str, str]) -> Answer:
+        """Change what is named; with `refuse_next`, `retry_after` is for those refusals alone."""
+        refused, seconds = named.pop("refuse_next", None), self._behaviour.retry_after
+        if refused is not None:
+            seconds = int(named.pop("retry_after", seconds))
+        behaviour = changed(self._behaviour, named)
+        if refused is not None:
+            self._throttle.refuse_next(int(refused), seconds)
+        if "habits" in named:
+            self._behave(behaviour)
+        self._behaviour = behaviour
+        return answers.answer_json(behaviour.describe())
 
     async def _send_truth(self, asked: dict[str, list[str]], send: Send) -> None:
         first, past = (_read_bound(asked.get(name)) for name in ("from", "to"))
@@ -157,6 +176,16 @@ class App:
         for piece in answers.write_truth(self._world, self._world.within(first, past)):
             await send({"type": "http.response.body", "body": piece, "more_body": True})
         await send({"type": "http.response.body"})
+
+
+def _limits(behaviour: Behaviour) -> Headers:
+    rate = behaviour.throttle_per_second or _UNLIMITED
+    at_once = behaviour.throttle_in_flight or _UNLIMITED
+    return [
+        (b"x-rate-limit-limit", b"%d" % rate),
+        (b"x-rate-limit-interval", b"1s"),
+        (b"x-concurrency-limit", b"%d" % at_once),
+    ]
 
 
 async def _read_body(receive: Receive) -> bytes:

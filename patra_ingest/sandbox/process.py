@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 from urllib.request import ProxyHandler, Request, build_opener
 
@@ -43,6 +43,15 @@ class Truth:
     bad: Sequence[str] = ()
 
 
+class Arrival(NamedTuple):
+    """One request as the sandbox saw it come."""
+
+    at: float  # seconds of the machine's monotonic clock, the same in all its processes
+    status: int  # 0: not answered yet
+    in_flight: int  # how many were being answered then, with this one
+    worker: str | None  # what it said in X-Worker
+
+
 @dataclass(frozen=True)
 class Sandbox:
     """A running sandbox."""
@@ -63,6 +72,19 @@ class Sandbox:
     def behave(self, *habits: str) -> None:
         """Take on these habits and no others; the world is as it was at the start."""
         self._ask("POST", "/__behave", {"habits": ",".join(habits)})
+
+    def change(self, **values: float) -> None:
+        """Change fields of the behaviour while it runs; the others stay."""
+        written = {name: str(value).lower() for name, value in values.items()}
+        self._ask("POST", "/__behave", written)
+
+    def refuse_next(self, count: int = 1, retry_after: int = 1) -> None:
+        """Answer the next requests with 429, whatever the limits; 0 does not say for how long."""
+        self.change(refuse_next=count, retry_after=retry_after)
+
+    def arrivals(self) -> list[Arrival]:
+        """Return every request since the last reset, in the order they came; at most 200,000."""
+        return [Arrival(*one) for one in self._ask("GET", "/__arrivals")["arrivals"]]
 
     def stats(self) -> dict[str, Any]:
         """Return what the sandbox has seen of its callers."""
@@ -108,11 +130,13 @@ def _command(world: World, behaviour: Behaviour, port: int) -> list[str]:
     for one in fields(Behaviour):
         value = getattr(behaviour, one.name)
         option = option_of(one.name)
+        if value == one.default:
+            continue
         if value is True:
             command.append(option)
         elif isinstance(value, frozenset):
             command.append(f"{option}={','.join(sorted(value))}")
-        elif value:
+        else:
             command.append(f"{option}={value}")
     return command
 

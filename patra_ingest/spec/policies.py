@@ -201,6 +201,15 @@ class RatePart(Word):
     park_after: Duration | None = Field(
         None, description="A longer Retry-After means that the budget is gone, not that we hurried."
     )
+    demote: Annotated[float, Field(strict=True, ge=1, le=10)] | None = Field(
+        None, description="A complaint divides the rate by this; 2 unless told otherwise."
+    )
+    cool_down: Period | None = Field(
+        None, description="A rate is cut once in this time, and rises once in it; 10s."
+    )
+    warm_up: Duration | None = Field(
+        None, description="A key that has rested comes to its full rate within this time."
+    )
     vendor: VendorLimit | None = None
 
 

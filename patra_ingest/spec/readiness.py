@@ -13,7 +13,6 @@ from patra_ingest.spec.snapshot import SpecSnapshot
 # What still works as the platform does it, whatever a pack says.
 _DEFAULTS = {
     "http": ("http2",),
-    "rate": ("headers", "min_interval", "cost_path", "park_after", "also"),
 }
 
 

@@ -197,6 +197,9 @@ class RateSpec(Word):
     headers: RateHeaders | None = None
     also: tuple[SharedLimit, ...] = ()
     park_after: Duration
+    demote: float | None = None
+    cool_down: Duration | None = None
+    warm_up: Duration | None = None
 
 
 class CallSpec(Word):

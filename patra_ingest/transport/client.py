@@ -14,7 +14,7 @@ import httpx
 
 from patra_ingest.clock import Clock
 from patra_ingest.errors import PageTooBig, RequestRejected, Unreachable
-from patra_ingest.rate.gate import Permit
+from patra_ingest.rate.permit import Permit
 from patra_ingest.transport.messages import Options, Request, Response
 from patra_ingest.transport.pools import Pools
 from patra_ingest.transport.quiet import keep_quiet, quiet_about
@@ -34,6 +34,13 @@ class Transport:
         self._max_body_bytes = max_body_bytes
         self._pools = Pools(user_agent)
         keep_quiet()
+
+    def prepare(self, request: Request) -> None:
+        """Open what the request needs before its permit is asked for: that takes its time.
+
+        Raises RequestRejected if its proxy cannot be used.
+        """
+        self._pools.client(request.options)
 
     def send(self, request: Request, permit: Permit) -> Response:
         """Use `permit` up and return the answer, whatever its status.

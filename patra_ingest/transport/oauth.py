@@ -14,6 +14,7 @@ from patra_ingest.errors import Throttled, TransientError
 from patra_ingest.model.codes import OauthGrantType
 from patra_ingest.rate.bucket import Limits
 from patra_ingest.rate.gate import RateGate
+from patra_ingest.rate.signals import Complaint, Silence
 from patra_ingest.spec.policies import OAuth2
 from patra_ingest.transport.client import Transport
 from patra_ingest.transport.credentials import Credentials
@@ -183,5 +184,5 @@ class Tokens:
             response = self._transport.send(request, permit)
             error = find_error(response, wanted.shown)
             if isinstance(error, Throttled):
-                self._gate.feedback(rate_key, error.retry_at)
+                self._gate.feedback(rate_key, Complaint(), Silence(error.retry_at))
         return response

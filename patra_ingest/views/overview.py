@@ -41,7 +41,9 @@ _RECORDS = text("""
      WHERE is_deleted = 0 GROUP BY provenance_code, endpoint_name
 """)
 _CURSORS = text("""
-    SELECT provenance_code, endpoint_name, operation_code, MAX(normalized_instant)
+    SELECT provenance_code, endpoint_name, operation_code,
+           CASE WHEN operation_code = 'BACKFILL' THEN MIN(normalized_instant)
+                ELSE MAX(normalized_instant) END
       FROM ing_cursor GROUP BY provenance_code, endpoint_name, operation_code
 """)
 _HOLDS = text(

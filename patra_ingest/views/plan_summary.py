@@ -123,7 +123,7 @@ def _cursor_step(
     steps = tx.execute(text(query), {"root": root, "id": plan_id}).all()
     if not steps:
         return None, None
-    return find_instant(steps[0][0]), max(read_instant(new) for _, new in steps)
+    return find_instant(steps[0][0]), read_instant(steps[-1][1])
 
 
 def _seconds(tx: Connection, plan_id: PlanId) -> float | None:

@@ -201,7 +201,7 @@ def test_backfill_ends_where_harvest_has_come_to_and_never_moves_its_cursor(db):
     )
     found = rows(db, "SELECT operation_code, namespace_key, normalized_instant FROM ing_cursor")
     reached = {row["operation_code"]: read_instant(row["normalized_instant"]) for row in found}
-    assert reached == {"HARVEST": day(12), "BACKFILL": day(10)}
+    assert reached == {"HARVEST": day(12), "BACKFILL": day(8)}
     assert len({row["namespace_key"] for row in found}) == 2
     cuts = read_json(plan_row(db, past.plan_id)["record_remarks"])[0]["data"]["cuts"]
     assert any("HARVEST stands there" in cut for cut in cuts)

@@ -18,7 +18,15 @@ from patra_ingest.ledger.quotas import (
     reserve_all,
     try_spend,
 )
-from patra_ingest.model.quotas import Charge, QuotaRule, Reservation, Usage, charges_at, window_at
+from patra_ingest.model.quotas import (
+    Charge,
+    QuotaRule,
+    Refusal,
+    Reservation,
+    Usage,
+    charges_at,
+    window_at,
+)
 from patra_ingest.planner.budgeting import Book, Budget
 from patra_ingest.views.budget import list_quotas
 from patra_ingest_tests.builders import DAY, NOON
@@ -49,7 +57,9 @@ def book(db, slice_id, *parts):
 
 def spend(db, amount, slice_id=None, rules=(DAILY,)):
     with db.write() as tx:
-        return try_spend(tx, slice_id, charges_at(rules, NOON, Decimal(str(amount))), NOON)
+        charges = charges_at(rules, NOON, Decimal(str(amount)))
+        refusal = try_spend(tx, slice_id, charges, NOON)
+        return refusal and refusal.window
 
 
 def give_back(db, *slice_ids):
@@ -187,7 +197,7 @@ def test_a_thousand_tenths_are_a_hundred(sqlite_db):
         charge = Charge("a", TODAY, Decimal(100), Decimal("0.1"))
         paid = [try_spend(tx, None, [charge], NOON) for _ in range(1001)]
 
-    assert paid == [None] * 1000 + [TODAY]
+    assert paid == [None] * 1000 + [Refusal("a", TODAY, is_hard=True)]
 
 
 def test_many_slices_are_reserved_at_once(db):

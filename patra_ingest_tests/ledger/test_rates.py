@@ -12,7 +12,9 @@ from patra_ingest.clock import SystemClock
 from patra_ingest.errors import Throttled
 from patra_ingest.ledger.db import read_instant, read_json
 from patra_ingest.rate.bucket import Limits
-from patra_ingest.rate.gate import Permit, RateGate
+from patra_ingest.rate.gate import RateGate
+from patra_ingest.rate.permit import Permit
+from patra_ingest.rate.signals import Silence
 
 KEY = "crossref/works"
 NEVER_AGAIN = Limits(Decimal("0.001"), burst=1)  # the second token comes after a quarter of an hour
@@ -29,9 +31,9 @@ def row(db, table="ing_rate_bucket"):
         return tx.execute(text(f"SELECT * FROM {table}")).mappings().one()
 
 
-def count(db, table):
-    with db.read() as tx:
-        return tx.execute(text(f"SELECT COUNT(*) FROM {table}")).scalar_one()
+def held(db):
+    """Return the places in flight that the ledger knows of."""
+    return sum(one["places"] for one in (read_json(row(db)["holders"]) or {}).values())
 
 
 def deadline(seconds=0.0):
@@ -42,12 +44,12 @@ def test_the_first_permit_makes_a_full_bucket_and_takes_from_it(db, gate):
     permit = gate.acquire(KEY, Limits(Decimal("0.001"), burst=4), cost=Decimal("1.5"))
 
     kept = row(db)
-    assert (kept["rate_key"], Decimal(str(kept["tokens"]))) == (KEY, Decimal("2.5"))
+    assert (kept["rate_key"], round(Decimal(str(kept["tokens"])), 3)) == (KEY, Decimal("2.5"))
     assert read_instant(kept["refilled_at"]) == permit.granted_at
-    assert (permit.rate_key, permit.cost, permit.expires_at) == (KEY, Decimal("1.5"), None)
+    assert (permit.rate_key, permit.budgets[0].cost) == (KEY, Decimal("1.5"))
 
 
-def test_without_an_in_flight_limit_no_place_is_written_and_one_transaction_is_enough(db, gate):
+def test_without_an_in_flight_limit_one_transaction_is_enough(db, gate):
     gate.acquire(KEY, PLENTY)
     begun = []
     event.listen(db.engine, "begin", begun.append)
@@ -56,7 +58,6 @@ def test_without_an_in_flight_limit_no_place_is_written_and_one_transaction_is_e
     gate.release(permit)
 
     assert len(begun) == 1
-    assert count(db, "ing_rate_permit") == 0
 
 
 def test_a_deadline_that_cannot_be_met_is_said_at_once(db, gate):
@@ -87,7 +88,7 @@ def test_a_stop_during_a_booked_wait_gives_the_place_back(db, gate):
     with pytest.raises(Throttled):
         gate.acquire(KEY, limits, stop=stop)
 
-    assert count(db, "ing_rate_permit") == 0
+    assert held(db) == 0
 
 
 def test_other_keys_do_not_wait(gate):
@@ -142,21 +143,23 @@ def test_places_in_flight_are_counted_until_released(db, gate):
     gate.release(first)
     gate.release(first)
 
-    assert gate.acquire(KEY, two, deadline=deadline(1))
-    assert count(db, "ing_rate_permit") == 2
-    assert second.expires_at == second.granted_at + timedelta(seconds=120)
+    third = gate.acquire(KEY, two, deadline=deadline(1))
+    assert held(db) == 2
+    gate.release(second)
+    gate.release(third)
+    assert held(db) == 0
 
 
 def test_a_block_releases_its_permit_even_if_it_fails(db, gate):
     def send():
         with gate.permit(KEY, replace(PLENTY, in_flight=1)) as permit:
-            assert row(db, "ing_rate_permit")["permit_id"] == permit.permit_id
+            assert (held(db), permit.rate_key) == (1, KEY)
             raise ConnectionError
 
     with pytest.raises(ConnectionError):
         send()
 
-    assert count(db, "ing_rate_permit") == 0
+    assert held(db) == 0
 
 
 def test_nothing_is_locked_while_a_worker_sleeps(db):
@@ -180,26 +183,27 @@ def test_a_permit_is_good_once_and_only_if_the_gate_made_it(gate):
     used.use()
     gate.release(released)
 
-    for spent in (used, replace(used, cost=Decimal(0)), released):
+    for spent in (used, replace(used, waited_seconds=0.0), released):
         with pytest.raises(RuntimeError, match="used or released before"):
             spent.use()
     with pytest.raises(TypeError, match="not handed out by a rate gate"):
-        replace(used, _seal=object()).use()
+        replace(used, seal=object()).use()
     with pytest.raises(TypeError):
         Permit()  # type: ignore[call-arg]
 
 
 def test_retry_after_silences_the_key_and_the_longer_silence_wins(db, gate):
     gate.acquire(KEY, PLENTY)
-    gate.feedback(KEY, deadline(600))
+    gate.feedback(KEY, Silence(deadline(600)))
     long = read_instant(row(db)["cool_down_until"])
-    gate.feedback(KEY, deadline(300))
+    gate.feedback(KEY, Silence(deadline(300)))
 
     assert read_instant(row(db)["cool_down_until"]) == long
-    assert read_json(row(db)["last_signal"])["holder"] == "worker-a"
+    assert read_json(row(db)["last_signal"])["holder"] == gate.holder
     with pytest.raises(Throttled) as caught:
         gate.acquire(KEY, PLENTY, deadline=deadline(60))
-    assert abs(caught.value.retry_at - deadline(600)) < timedelta(seconds=60)
+    late = (caught.value.retry_at - deadline(600)).total_seconds()
+    assert 0 < late < 61  # not everybody at the same moment
 
 
 def test_a_worker_whose_clock_is_wrong_lives_by_the_ledgers(db, gate):
@@ -209,7 +213,7 @@ def test_a_worker_whose_clock_is_wrong_lives_by_the_ledgers(db, gate):
 
     fast = RateGate(db, Fast(), "worker-b")
     permit = fast.acquire(KEY, PLENTY)
-    fast.feedback(KEY, fast.clock.now() + timedelta(minutes=10))
+    fast.feedback(KEY, Silence(fast.clock.now() + timedelta(minutes=10)))
 
     silence = read_instant(row(db)["cool_down_until"]) - permit.granted_at
     assert timedelta(minutes=10) <= silence < timedelta(minutes=20)
@@ -221,7 +225,7 @@ def test_a_worker_whose_clock_is_wrong_lives_by_the_ledgers(db, gate):
 
 def test_feedback_about_a_key_nobody_uses_is_a_mistake(gate):
     with pytest.raises(ValueError, match="no permit was ever acquired"):
-        gate.feedback("unheard-of", deadline(1))
+        gate.feedback("unheard-of", Silence(deadline(1)))
 
 
 def test_retry_after_also_stops_those_who_had_booked(db):
@@ -231,7 +235,7 @@ def test_retry_after_also_stops_those_who_had_booked(db):
         def sleep(self, seconds):
             if self.until is None:
                 other = RateGate(db, SystemClock(), "worker-b")
-                other.feedback(KEY, deadline(0.5))
+                other.feedback(KEY, Silence(deadline(0.5)))
                 self.until = read_instant(row(db)["cool_down_until"])
             super().sleep(seconds)
 

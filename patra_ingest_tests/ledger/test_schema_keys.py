@@ -29,7 +29,6 @@ UNIQUE = {
     "ing_signal": {"uk_signal_dedup": ["dedup_key"]},
     "ing_reslice_request": {"uk_reslice_dedup": ["dedup_key"]},
     "ing_rate_bucket": {"uk_rate_bucket": ["rate_key"]},
-    "ing_rate_permit": {"uk_rate_permit": ["permit_id"]},
     "ing_quota_window": {"uk_quota_window": ["rate_key", "window_from", "window_to"]},
     "ing_hold": {"uk_hold_active": ["provenance_code", "endpoint_name_key", "active_key"]},
 }
@@ -45,7 +44,6 @@ PLAIN = {
     "ing_cursor_event": {
         "idx_cur_evt_timeline": [*PARTITION, "cursor_key", *NAMESPACE, "created_at"]
     },
-    "ing_rate_permit": {"idx_rate_permit_key": ["rate_key", "expires_at"]},
 }
 
 

@@ -140,7 +140,8 @@ def wipe(db: Db) -> None:
     with db.write() as tx:
         for table in inspect(tx).get_table_names():
             if "yoyo" not in table:
-                tx.execute(text(f"DELETE FROM {table}"))
+                forget = text(f"DELETE FROM {table}").execution_options(archiving=True)
+                tx.execute(forget)
 
 
 def end_well(process: subprocess.Popen[str], seconds: float = 60.0) -> str:
@@ -221,7 +222,10 @@ _SLICES = (
 _TASKS = "SELECT status_code FROM ing_task WHERE provenance_code = :code"
 _PLANS = "SELECT status_code FROM ing_plan WHERE provenance_code = :code"
 _CURSOR = "SELECT MAX(normalized_instant) FROM ing_cursor WHERE provenance_code = :code"
-_EVENTS = "SELECT MAX(new_instant) FROM ing_cursor_event WHERE provenance_code = :code"
+_EVENTS = (
+    "SELECT MAX(new_instant) FROM ing_cursor_event"
+    " WHERE provenance_code = :code AND reason = 'ADVANCE'"
+)
 
 
 def sandbox_trigger(

@@ -103,7 +103,10 @@ _ORPHANS = """
     SELECT b.id FROM ing_task_run_batch b JOIN ing_task_run r ON r.id = b.run_id
      WHERE b.status_code = 'RUNNING' AND r.status_code <> 'RUNNING'
 """
-_EVENTS = "SELECT endpoint_name, namespace_key, window_from, window_to FROM ing_cursor_event"
+_EVENTS = (
+    "SELECT endpoint_name, namespace_key, window_from, window_to FROM ing_cursor_event"
+    " WHERE reason = 'ADVANCE'"
+)
 _DONE = (
     "SELECT s.window_from, s.window_to FROM ing_plan_slice s JOIN ing_plan p ON p.id = s.plan_id"
     " WHERE s.status_code = 'SUCCEEDED' AND s.endpoint_name = :endpoint AND p.namespace_key = :key"

@@ -174,6 +174,9 @@ class _Line:
     def __init__(self, source: Source, hand: Hand) -> None:
         self.source, self.hand = source, hand
 
+    def prepare(self, request: Request) -> None:
+        """Nothing has to be opened."""
+
     def send(self, request: Request, permit: Any) -> Response:
         self.hand.pause("before the request")
         permit.use()

@@ -40,7 +40,7 @@ from patra_ingest.model.codes import (
     TriggerType,
 )
 from patra_ingest.model.lineage import Lineage, PlanId
-from patra_ingest.model.quotas import charges_at
+from patra_ingest.model.quotas import Refusal, charges_at
 from patra_ingest.model.records import NewRecord
 from patra_ingest.model.window import Window, instant_iso
 from patra_ingest.planner.plan import Planner
@@ -221,7 +221,7 @@ class Try:
     retries: int
     now: datetime
 
-    def spend(self, tx: Connection, landed: int) -> Window | None:
+    def spend(self, tx: Connection, landed: int) -> Refusal | None:
         """Pay for each request; return the quota window that has too little left, if one has."""
         spec = self.plan.spec
         requests = 1 + landed // spec.paging.page_size + -(-landed // 50)
@@ -261,7 +261,7 @@ class Try:
         endpoint, ids = name.endpoint, (f"{name.operation}-{self.one.id}",)
         if asked is not None:
             endpoint, ids = asked.endpoint, asked.ids
-        records = [NewRecord(one, None, "1" * 64, False, "{}", "{}") for one in ids]
+        records = [NewRecord(one, None, "1" * 64, False, b"{}", b"{}") for one in ids]
         stamp = {
             **_lineage(self.lease, self.run).columns(),
             "spec_fingerprint": self.plan.fingerprint,

@@ -32,6 +32,7 @@ from patra_ingest_tests.pipeline.harness import Home, wipe
 
 BATCH = "INSERT INTO ing_task_run_batch"
 RUN = "patra_ingest.executor.run_batch"
+GATE = "patra_ingest.rate.gate.RateGate"
 SEND = "patra_ingest.transport.client.Transport.send"
 PUT = "patra_ingest.rawstore.store.RawStore.put"
 
@@ -43,10 +44,10 @@ AROUND = {
     "while the run is opened": Statement(1, "UPDATE ing_task SET status_code = 'EXECUTING'"),
     "before a batch is started": Statement(2, BATCH),
     "after a batch was started": Call(7, f"{RUN}.BatchRunner.start"),
-    "before the permit": Statement(6, "INSERT INTO ing_rate_permit"),
+    "before the permit": Call(7, f"{GATE}.acquire_all", after=False),
     "before the request leaves": Call(7, SEND, after=False),
     "when the response arrives": Call(7, SEND),
-    "before the permit is given back": Statement(7, "DELETE FROM ing_rate_permit"),
+    "before the permit is given back": Call(7, f"{GATE}.release", after=False),
     "before the raw body is stored": Call(7, PUT, after=False),
     "after the raw body was stored": Call(7, PUT),
     "after the decoding": Call(7, "patra_ingest.executor.exchange.decode"),

@@ -109,7 +109,7 @@ def test_a_worker_told_to_stop_ends_its_batch_and_gives_its_tasks_back(
     assert {row.status_code for row in queue} <= {"QUEUED", "SUCCEEDED"}
     assert all(row[1:] == (None, None, 0) for row in queue if row.status_code == "QUEUED")
     assert 1 <= counted(planned, "ing_task_run")["CANCELLED"] <= LANES
-    assert planned.one("SELECT COUNT(*) FROM ing_rate_permit") == 0
+    assert planned.one("SELECT COUNT(*) FROM ing_rate_bucket WHERE holders IS NOT NULL") == 0
 
     with planned.worker(LANES) as worker:
         end_well(worker)

@@ -168,7 +168,7 @@ def test_the_past_is_filled_newest_first_and_harvest_goes_on_undisturbed(home):
     cursors = dict(home.rows("SELECT operation_code, normalized_instant FROM ing_cursor"))
     assert {name: read_instant(at) for name, at in cursors.items()} == {
         "HARVEST": day(4),
-        "BACKFILL": day(3),
+        "BACKFILL": day(0),
     }
     directions = dict(home.rows("SELECT operation_code, direction_code FROM ing_cursor_event"))
     assert directions == {"HARVEST": "FORWARD", "BACKFILL": "BACKFILL"}

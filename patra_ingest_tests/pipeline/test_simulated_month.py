@@ -13,8 +13,9 @@ from random import Random
 import pytest
 from sqlalchemy import text
 
+from patra_ingest.cursor.replay import replay
 from patra_ingest.ledger.coverage import list_windows
-from patra_ingest.ledger.cursors import find_cursor, fold_events
+from patra_ingest.ledger.cursors import find_cursor
 from patra_ingest.ledger.db import open_db, read_instant
 from patra_ingest.ledger.plans import get_plan
 from patra_ingest.model.codes import Operation
@@ -150,7 +151,7 @@ def harvested(month):
     with month.db.read() as tx:
         windows = list_windows(tx, namespace, BEGIN)
         intervals = cover(Window(BEGIN, month.frontier), windows)
-        return intervals, find_cursor(tx, namespace).value, fold_events(tx, namespace)
+        return intervals, find_cursor(tx, namespace).value, replay(tx, namespace).value
 
 
 def test_everything_that_can_happen_has_happened(month):

@@ -38,6 +38,9 @@ class WatchedTransport:
     def __init__(self, transport, thief):
         self.transport, self.thief, self.sent = transport, thief, 0
 
+    def prepare(self, request):
+        self.transport.prepare(request)
+
     def send(self, request, permit):
         response = self.transport.send(request, permit)
         self.sent += 1

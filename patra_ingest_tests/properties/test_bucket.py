@@ -16,6 +16,8 @@ from patra_ingest.rate.bucket import (
     decide_ahead,
     full,
 )
+from patra_ingest.rate.pocket import LEASE_SECONDS
+from patra_ingest.rate.sharing import Ask, Granted, new_bucket, refresh, visit
 
 NOON = datetime(2025, 9, 20, 12, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
@@ -117,3 +119,38 @@ def test_places_in_flight_are_never_exceeded_and_silence_is_kept(state, limits, 
         assert isinstance(decision, Wait)
         assert decision.reason is WaitReason.COOL_DOWN
         assert decision.until >= state.cool_down_until
+
+
+fast = st.builds(Limits, st.sampled_from([60, 200, 333]), st.sampled_from([40, 60, 100]))
+visits = st.lists(
+    st.tuples(
+        st.sampled_from("abc"),
+        st.sampled_from([0, 0, 1, 50, 240, 260]),  # milliseconds since the visit before
+        st.sampled_from([0, 60, 60]),  # tokens to take along
+        st.sampled_from([0, 0, 1, 2]),  # of every two, so many come back unused
+        st.sampled_from([1, 1, 30]),
+    ),
+    max_size=40,
+)
+
+
+@given(fast, visits)
+def test_tokens_taken_along_and_spent_as_late_as_allowed_break_no_span(limits, visits):
+    row, now, sent, pockets = new_bucket("k", limits, NOON), NOON, [], {}
+    for name, gap, wish, back, price in visits:
+        now += timedelta(milliseconds=gap)
+        for other, (tokens, until) in list(pockets.items()):
+            if until <= now:
+                sent.append((until, tokens))
+                pockets[other] = (Decimal(0), until)
+        tokens, _ = pockets.pop(name, (Decimal(0), now))
+        left = tokens * back // 2
+        sent.append((now, tokens - left))
+        ask = Ask(name, Decimal(price), now, timedelta(minutes=1), wish=wish, left=left)
+        row, answer = visit(refresh(row, limits, now), ask, limits.manners, now)
+        if isinstance(answer, Granted):
+            sent.append((answer.at, ask.price))
+            pockets[name] = (Decimal(answer.tokens), now + timedelta(seconds=LEASE_SECONDS))
+    sent += [(until, tokens) for tokens, until in pockets.values()]
+
+    assert_within(limits, sorted(sent))

@@ -109,7 +109,8 @@ def walks(draw: st.DrawFn) -> Walk:
 @given(walks(), st.integers(0, 60), st.sets(st.integers(1, 8), max_size=3), st.booleans())
 def test_every_item_of_a_source_is_read_and_the_walk_ends(walk, count, shrinks, resumes):
     if isinstance(walk, TimePaging):
-        shrinks = {one for one in shrinks if walk.page_size >= 8}  # two items must fit a page
+        # Two items must fit a page: one of eight may be halved twice.
+        shrinks = set(sorted(shrinks)[:2]) if walk.page_size >= 8 else set()
 
     def resume(page: Page) -> Page:
         return page_at(walk, page.number, position(walk, page)) if resumes else page

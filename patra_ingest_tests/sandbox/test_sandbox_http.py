@@ -167,7 +167,7 @@ def test_a_page_has_the_shape_of_crossref(client):
         "content-type": "application/json",
         "x-api-pool": "polite",
     }
-    assert {"x-rate-limit-limit", "x-rate-limit-interval", "date"} <= set(response.headers)
+    assert "date" in response.headers
     page = response.json()
     message = page.pop("message")
     assert page == {"status": "ok", "message-type": "work-list", "message-version": "1.0.0"}

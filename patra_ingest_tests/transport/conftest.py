@@ -15,7 +15,8 @@ import zstandard
 from patra_ingest.clock import SystemClock
 from patra_ingest.ledger.db import Db, open_db
 from patra_ingest.rate.bucket import Limits
-from patra_ingest.rate.gate import Permit, RateGate
+from patra_ingest.rate.gate import RateGate
+from patra_ingest.rate.permit import Permit
 from patra_ingest.transport.client import Transport
 from patra_ingest_tests.fakes import FakeClock
 from patra_ingest_tests.transport.desk import Desk

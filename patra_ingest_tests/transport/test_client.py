@@ -107,7 +107,7 @@ def test_no_request_leaves_without_its_own_permit(upstream, transport, permit):
     with pytest.raises(RuntimeError, match="used or released before"):
         transport.send(request, used)
     with pytest.raises(TypeError, match="not handed out by a rate gate"):
-        transport.send(request, replace(permit(), _seal=object()))
+        transport.send(request, replace(permit(), seal=object()))
     with pytest.raises(TypeError):
         transport.send(request)
     assert len(upstream.seen) == 1

@@ -8,6 +8,7 @@ from patra_ingest.rate.bucket import (
     BucketState,
     Grant,
     Limits,
+    Manners,
     Wait,
     WaitReason,
     decide,
@@ -160,6 +161,13 @@ def test_limits_that_let_nothing_through_are_refused(numbers):
 
 def test_a_float_means_what_it_says():
     assert Limits(0.1, burst=0.3) == Limits(Decimal("0.1"), burst=Decimal("0.3"))
+
+
+def test_manners_are_part_of_the_limits_and_polite_unless_they_are_given():
+    rude = Manners(demote=Decimal(1))
+
+    assert Limits(1).manners == Manners(Decimal(2), timedelta(seconds=10), timedelta(0))
+    assert Limits(1, manners=rude) != Limits(1)
 
 
 def test_a_new_bucket_is_full():

@@ -14,7 +14,7 @@ from patra_ingest_tests.builders import a_response, a_spec
 
 
 def mapped(ids, content="1"):
-    records = [NewRecord(one, None, f"{one}{content}", False, "{}", "{}") for one in ids]
+    records = [NewRecord(one, None, f"{one}{content}", False, b"{}", b"{}") for one in ids]
     return Mapped(records, [], 0, list(ids))
 
 

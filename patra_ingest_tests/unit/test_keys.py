@@ -6,7 +6,7 @@ import pytest
 
 from patra_ingest.model import keys
 from patra_ingest.model.codes import NamespaceScope, Operation
-from patra_ingest.model.lineage import BatchId, RunId
+from patra_ingest.model.lineage import RunId
 from patra_ingest.model.window import Window
 
 JANUARY = datetime(2026, 1, 1, tzinfo=UTC)
@@ -36,11 +36,10 @@ PLAN = {
 }
 EVENT = {
     "namespace": {"provenance_code": "crossref", "namespace_key": PROTO},
+    "reason": "ADVANCE",
     "prev": "2026-01-01T00:00:00.000000Z",
     "new": "2026-01-02T00:00:00.000000Z",
     "window": DAY,
-    "run_id": RunId(7),
-    "batch_id": BatchId(9),
 }
 
 
@@ -190,12 +189,12 @@ def test_a_position_of_any_length_has_a_hash_of_one_length():
         {"prev": None},
         {"new": "2026-01-03T00:00:00.000000Z"},
         {"window": None},
-        {"run_id": RunId(8)},
-        {"batch_id": None},
+        {"reason": "NO_FORWARD"},
+        {"of": [7, 9]},
     ],
     ids=lambda change: next(iter(change)),
 )
-def test_a_cursor_event_is_one_advance_of_one_namespace_by_one_batch(change):
+def test_a_cursor_event_is_one_step_of_one_namespace_whoever_takes_it(change):
     assert keys.cursor_event_key(**EVENT) == keys.cursor_event_key(**EVENT)
     assert keys.cursor_event_key(**EVENT) != keys.cursor_event_key(**EVENT | change)
 

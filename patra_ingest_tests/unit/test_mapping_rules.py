@@ -196,7 +196,7 @@ def test_an_element_is_mapped_like_an_object():
     assert (first.provider_id, fields_of(first)) == ("10", {"title": "On mice now", "version": "2"})
     assert (second.provider_id, second.is_deleted) == ("11", True)
     assert first.content_hash != second.content_hash
-    assert "mice" in first.payload
+    assert b"mice" in first.payload
     assert [(bad.item_no, bad.path) for bad in result.bad] == [(3, "$.id")]
 
 

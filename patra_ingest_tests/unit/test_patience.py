@@ -1,7 +1,9 @@
 """How often and how slowly the same thing is asked again."""
 
+import gc
 import random
 import threading
+import weakref
 from datetime import timedelta
 
 import pytest
@@ -273,3 +275,22 @@ def test_two_workers_do_not_come_back_at_the_same_moment():
         pauses.append([tried.waited_seconds for tried in listed])
 
     assert pauses[0] != pauses[1]
+
+
+def test_what_was_seen_while_asking_is_not_kept_afterwards():
+    """A page is large, and the collector is kept from looking for what holds itself alive."""
+
+    class Page:
+        pass
+
+    page = Page()
+    gone = weakref.ref(page)
+    seen = [page]
+    gc.disable()
+    try:
+        patience(SPEC, FakeClock(), threading.Event(), seen.append, MINUTE)(lambda: "fine")
+        del page, seen
+
+        assert gone() is None
+    finally:
+        gc.enable()

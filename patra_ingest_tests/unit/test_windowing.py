@@ -15,7 +15,7 @@ from patra_ingest_tests.builders import NOON, a_window, day, days
 HOUR = timedelta(hours=1)
 TODAY = day(19)
 SAFE = NOON - HOUR
-STANDING = ("now", "cursor", "forward", "fresh_until", "by_ids", "paced_until")
+STANDING = ("now", "cursor", "forward", "begun", "fresh_until", "by_ids", "paced_until")
 HARVEST, BACKFILL, UPDATE = Operation.HARVEST, Operation.BACKFILL, Operation.UPDATE
 
 
@@ -57,7 +57,18 @@ CASES = [
     (BACKFILL, {"start": day(1), "forward": day(9)}, days(1, 9), "up to where HARVEST has come"),
     (BACKFILL, {"start": day(1), "end": day(4), "forward": day(9)}, days(1, 4), "less than that"),
     (BACKFILL, {"start": day(1), "end": NOON}, Window(day(1), SAFE), "without HARVEST, to safe"),
-    (BACKFILL, {"cursor": day(5), "forward": day(9)}, days(5, 9), "from its own cursor"),
+    (BACKFILL, {"cursor": day(5), "forward": day(9)}, days(4, 5), "down from its own cursor"),
+    (BACKFILL, {"cursor": day(5), "forward": day(9), "begun": day(7)}, days(4, 5), "not again"),
+    (BACKFILL, {"cursor": day(5), "end": day(3), "forward": day(9)}, days(2, 3), "asked below"),
+    (BACKFILL, {"cursor": day(5), "end": day(8), "forward": day(9)}, days(7, 8), "asked above"),
+    (BACKFILL, {"forward": day(9), "begun": day(7)}, days(6, 7), "first below HARVEST's start"),
+    (BACKFILL, {"start": day(1), "forward": day(9), "begun": day(7)}, days(1, 9), "as asked"),
+    (
+        BACKFILL,
+        {"cursor": day(5), "earliest": "2025-09-05T06:00:00Z"},
+        Window(day(4) + 6 * HOUR, day(5)),
+        "to the end of the past",
+    ),
     (BACKFILL, {"cursor": day(5), "start": day(2), "forward": day(9)}, days(2, 9), "asked past"),
     (BACKFILL, {"forward": day(9)}, days(8, 9), "the window before HARVEST"),
     (BACKFILL, {"start": day(1), "initial_from": "2025-08-01", "end": day(2)}, days(1, 2), "own"),
@@ -188,8 +199,11 @@ SETTLE = "is planned already, and the source is given 3600 s to settle"
             "the source has nothing before 2025-09-10",
         ),
         (BACKFILL, {"start": day(9), "forward": day(9)}, "HARVEST stands at 2025-09-10"),
-        (BACKFILL, {"cursor": day(9), "forward": day(9)}, "HARVEST stands at 2025-09-10"),
-        (BACKFILL, {"cursor": day(5), "end": day(4)}, "everything before 2025-09-06"),
+        (
+            BACKFILL,
+            {"cursor": day(4), "forward": day(9), "earliest": "2025-09-05"},
+            "the source has nothing before 2025-09-05",
+        ),
         (UPDATE, {"cursor": SAFE}, SETTLE),
         (UPDATE, {"by_ids": True, "paced_until": SAFE}, "nothing after 2025-09-20T11"),
     ],
