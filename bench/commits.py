@@ -1,10 +1,18 @@
-"""How long one batch of 100 records takes to commit, without HTTP: the whole transaction."""
+"""How long one batch of 100 records takes to commit, without HTTP: the whole transaction.
+
+Beside it stands what the database alone takes for the records of such a page: one INSERT of the
+same works into a table with nothing but a key, by the same driver, and its commit.
+"""
 
 import statistics
 import threading
+import time
 from uuid import uuid4
 
-from bench.harvest import DAYS, START, engine
+import pymysql
+from sqlalchemy import make_url
+
+from bench.harvest import DAYS, START, bare_loop, engine
 from bench.ledgers import fresh_mysql
 from patra_ingest.executor.run_batch import BatchRunner
 from patra_ingest.sandbox.process import start_sandbox
@@ -20,6 +28,7 @@ def measure_commits(folder, mysql_url):
         if mysql_url:
             with fresh_mysql(mysql_url) as url:
                 _print("MySQL", _commits(box.url, folder, url))
+                _print("MySQL", _bare_inserts(box.url, url), "bare INSERT")
 
 
 def _commits(url, folder, db_url):
@@ -41,7 +50,35 @@ def _commits(url, folder, db_url):
     return seen
 
 
-def _print(ledger, times):
+def _bare_inserts(url, mysql_url):
+    """Return the milliseconds of inserting and committing each page of the works, and no more."""
+    seen = []
+    parsed = make_url(mysql_url)
+    db = pymysql.connect(
+        host=parsed.host,
+        port=parsed.port,
+        user=parsed.username,
+        password=parsed.password or "",
+        database=parsed.database,
+        charset="utf8mb4",
+    )
+    with db, db.cursor() as cursor:
+        cursor.execute(
+            "CREATE TABLE bare_page (id VARCHAR(512) COLLATE utf8mb4_bin PRIMARY KEY, payload JSON)"
+        )
+
+        def upsert(rows):
+            began = time.perf_counter()
+            pairs = [(name, payload) for name, _, payload in rows]
+            cursor.executemany("INSERT INTO bare_page VALUES (%s, %s)", pairs)
+            db.commit()
+            seen.append((time.perf_counter() - began) * 1000)
+
+        bare_loop(url, upsert)
+    return seen
+
+
+def _print(ledger, times, what="commit"):
     tail = statistics.quantiles(times, n=20)[-1]
     mean = statistics.mean(times)
-    print(f"{ledger:<6} commit of 100 records: mean {mean:5.1f} ms, p95 {tail:5.1f} ms")
+    print(f"{ledger:<6} {what} of 100 records: mean {mean:5.1f} ms, p95 {tail:5.1f} ms")

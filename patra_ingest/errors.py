@@ -15,6 +15,7 @@ IngestError
 ├── TransientError        L1: back off and send the same batch again
 │   ├── Unreachable           … because no whole answer came
 │   ├── Throttled             … and not before `retry_at`
+│   │   └── NotSent               … because our own gate or a quota let nothing through
 │   └── CredentialRefused     … with a new token, or with another credential
 ├── RequestRejected       L2: this batch is FAILED; sending it again cannot help
 ├── BadRecord             L3: quarantine one item, keep the rest of the batch
@@ -121,6 +122,10 @@ class Throttled(TransientError):
         super().__init__(f"no request may leave before {retry_at.isoformat()}{because}")
         self.retry_at = retry_at
         self.for_all = for_all  # False: only this very request has to wait
+
+
+class NotSent(Throttled):
+    """L1: our own gate, or a quota, let the request not through; the source was not asked."""
 
 
 class CredentialRefused(TransientError):

@@ -40,7 +40,7 @@ def coverage(
     from patra_ingest.wiring import open_reader
 
     asked = Asked(read_instant(from_, "--from"), read_instant(to, "--to"))
-    operation = _operation(op) if op else None
+    operation = read_operation(op) if op else None
     with open_reader() as live, live.db.read() as tx:
         now = live.clock.now()
         found = _list(tx, source.lower(), endpoint.lower(), operation, now)
@@ -54,7 +54,8 @@ def coverage(
             _print(look)
 
 
-def _operation(op: str) -> "Operation":
+def read_operation(op: str) -> "Operation":
+    """Return the operation that a person typed; one sentence for any other word."""
     from patra_ingest.errors import UnknownName
     from patra_ingest.model.codes import Operation
 

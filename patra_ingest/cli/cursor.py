@@ -57,7 +57,7 @@ def timeline(
     from patra_ingest.views.cursors import list_events
     from patra_ingest.wiring import open_reader
 
-    operation = _operation(op)
+    operation = _read_op(op)
     with open_reader() as live, live.db.read() as tx:
         names = (source.lower(), limit, endpoint.lower(), operation, namespace.lower())
         found = list_events(tx, *names)
@@ -84,7 +84,7 @@ def verify(
     from patra_ingest.cursor.replay import check_cursors
     from patra_ingest.wiring import open_reader
 
-    wanted = _Wanted(source, endpoint, _operation(op), namespace)
+    wanted = _Wanted(source, endpoint, _read_op(op), namespace)
     with open_reader() as live:
         checks = list(check_cursors(live.db, live.clock, wanted, source.lower() or None))
         if source and not checks:
@@ -111,7 +111,7 @@ def rebuild(
     from patra_ingest.ledger.cursors import write_value
     from patra_ingest.wiring import open_reader
 
-    wanted = _Wanted(source, endpoint, _operation(op), namespace)
+    wanted = _Wanted(source, endpoint, _read_op(op), namespace)
     with open_reader() as live:
         checks = list(check_cursors(live.db, live.clock, wanted, source.lower()))
         if not checks:
@@ -147,7 +147,7 @@ def force(  # noqa: PLR0913 - which cursor, where to, and why
     """Move a cursor past what will never succeed; what lies between is given up by HARVEST."""
     from patra_ingest.cli.cursor_show import name_of
     from patra_ingest.cli.harvest import read_instant
-    from patra_ingest.cli.operate import _clean, _me
+    from patra_ingest.cli.operate import caller_name, one_line
     from patra_ingest.cursor.advance import CursorManager
     from patra_ingest.cursor.force import foresee_force
     from patra_ingest.errors import PlanError
@@ -157,11 +157,11 @@ def force(  # noqa: PLR0913 - which cursor, where to, and why
     target = read_instant(to, "--to")
     if target is None:
         raise PlanError("--to is empty.", "Give the instant to move the cursor to.")
-    why, me = _clean(reason), _me()
+    why, me = one_line(reason), caller_name()
     with open_reader() as live:
         with live.db.read() as tx:
             _require_source(tx, live, source)
-            own = _only(_choose(tx, source, endpoint, _operation(op), namespace))
+            own = _only(_choose(tx, source, endpoint, _read_op(op), namespace))
         cursor, event = foresee_force(live.db, own, target, me, why)
         if yes:
             CursorManager(live.db, live.clock).force(own, target, me, why)
@@ -188,10 +188,10 @@ class _Wanted:
         )
 
 
-def _operation(op: str) -> str | None:
-    from patra_ingest.cli.coverage import _operation
+def _read_op(op: str) -> str | None:
+    from patra_ingest.cli.coverage import read_operation
 
-    return _operation(op).value if op else None
+    return read_operation(op).value if op else None
 
 
 def _require_source(tx: "Connection", live: "Reader", source: str) -> None:

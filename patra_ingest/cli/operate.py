@@ -38,11 +38,12 @@ def hold(place: Place, reason: Reason = "") -> None:
     from patra_ingest.wiring import open_reader
 
     source, _, endpoint = place.lower().partition("/")
-    said = _clean(reason) or "held by a person"
+    said = one_line(reason) or "held by a person"
     with open_reader() as live, live.db.write() as tx:
         _require_known(tx, live, place, source, endpoint)
         before = find_hold(tx, source, endpoint or None)
-        new = place_hold(tx, source, endpoint or None, "OPERATOR", said, _me(), live.db.now(tx))
+        now = live.db.now(tx)
+        new = place_hold(tx, source, endpoint or None, "OPERATOR", said, caller_name(), now)
     if not new and before is not None:
         say(f"{place} was held already ({_told(before)}); yours was noted with it.")
         return
@@ -59,9 +60,9 @@ def resume(place: Place, reason: Reason = "") -> None:
     from patra_ingest.wiring import open_reader
 
     source, _, endpoint = place.lower().partition("/")
-    said = _clean(reason) or "resumed by a person"
+    said = one_line(reason) or "resumed by a person"
     with open_reader() as live, live.db.write() as tx:
-        lifted = lift(tx, source, endpoint or None, _me(), live.db.now(tx), said)
+        lifted = lift(tx, source, endpoint or None, caller_name(), live.db.now(tx), said)
         if not lifted:
             _require_known(tx, live, place, source, endpoint)
         left = find_hold(tx, source, endpoint or None)
@@ -85,9 +86,9 @@ def cancel(
     """End a plan, a slice or a task that is not final yet; what is committed stays."""
     from patra_ingest.wiring import open_reader
 
-    why = _clean(reason) or "cancelled by a person"
+    why = one_line(reason) or "cancelled by a person"
     with open_reader() as live, live.db.write() as tx:
-        done = _cancellers()[thing](tx, number, _me(), why, live.db.now(tx))
+        done = _cancellers()[thing](tx, number, caller_name(), why, live.db.now(tx))
     if as_json:
         print_json(done)
     else:
@@ -139,7 +140,7 @@ def _told(held: "Hold") -> str:
     return f"by {held.held_by} since {held.held_at:%Y-%m-%d %H:%M:%SZ}: {held.reason}"
 
 
-def _me() -> str:
+def caller_name() -> str:
     """Return who is asking; a container may run us under a number without a name."""
     try:
         return getpass.getuser()
@@ -147,6 +148,6 @@ def _me() -> str:
         return f"uid {os.getuid()}"
 
 
-def _clean(text: str) -> str:
+def one_line(text: str) -> str:
     """Return what a person typed as text that both engines keep, whatever the terminal sent."""
     return text.encode("utf-8", "replace").decode().strip()

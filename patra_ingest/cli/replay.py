@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from patra_ingest.cli.show import Json, print_json, print_table, say
+from patra_ingest.cli.show import Json, print_json, say
 
 if TYPE_CHECKING:
     from patra_ingest.executor.replay_report import Replay
@@ -121,7 +121,7 @@ def blackbox(
     batch: Batch, output: Out = "", with_body: WithBody = False, as_json: Json = False
 ) -> None:
     """Take the evidence of one batch out: what was asked, answered, done, and why."""
-    from patra_ingest.cli.operate import _me
+    from patra_ingest.cli.operate import caller_name
     from patra_ingest.rawstore.store import RawStore
     from patra_ingest.views.blackbox import Export, open_blackbox
     from patra_ingest.wiring import open_reader, read_settings
@@ -132,7 +132,7 @@ def blackbox(
     settings = read_settings()
     raw = RawStore(settings.raw_folder)
     with open_reader(settings) as live:
-        export = Export(_me(), live.clock.now(), with_body)
+        export = Export(caller_name(), live.clock.now(), with_body, settings.secret)
         if with_body:
             _note(live.db, run, number, export.by)
         with live.db.read() as tx:
@@ -172,13 +172,8 @@ def _write(output: str, box: "BlackBox") -> None:
 
 
 def _show(box: "BlackBox") -> None:
-    from rich.table import Table
-
-    form = box.as_json()
-    table = Table("what", "evidence", show_lines=False)
-    for name, value in _lines(form):
-        table.add_row(name, _clean(value))
-    print_table(table)
+    for name, value in _lines(box.as_json()):
+        say(f"{name:<12} {_clean(value)}")
     say("`--json`, or -o FILE, has all of it.")
 
 
@@ -189,7 +184,7 @@ def _lines(form: dict[str, Any]) -> "list[tuple[str, str]]":
         ("lineage", " › ".join(f"{name} {value}" for name, value in form["lineage"].items())),
         ("trigger", f"{form['trigger']['type']} by {form['trigger']['scheduler']}"),
         ("plan", f"{form['plan']['key']}, fingerprint {form['plan']['specFingerprint'][:16]}"),
-        ("window", str(form["slice"]["window"])),
+        ("window", _span(form["slice"]["window"])),
         ("batch", f"{batch['status']}, {batch['before']} → {batch['after']}"),
         ("request", f"{request.get('method')} {request.get('url')}"),
         ("response", f"{response.get('status')}, {response.get('bytes')} bytes"),
@@ -200,10 +195,14 @@ def _lines(form: dict[str, Any]) -> "list[tuple[str, str]]":
         ("quarantined", str(len(form["quarantined"]))),
         ("cursor steps", str(len(form["cursorSteps"]))),
     ]
-    return [*lines, *((one["key"], one.get("missing") or one["sample"]) for one in form["bodies"])]
+    told = ((one["key"], one.get("missing") or one["sample"]) for one in form["bodies"])
+    return [*lines, *(("body", f"{key}: {words}") for key, words in told)]
+
+
+def _span(window: dict[str, Any] | None) -> str:
+    return "none" if window is None else f"{window['from']:%FT%TZ} – {window['to']:%FT%TZ}"
 
 
 def _clean(words: str) -> str:
-    from rich.markup import escape
-
-    return escape("".join(char if char.isprintable() else " " for char in words)[:1024])
+    """Return one printable line: what a source said must not move a person's cursor."""
+    return "".join(char if char.isprintable() else " " for char in words)[:1024]

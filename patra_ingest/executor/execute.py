@@ -36,6 +36,7 @@ from patra_ingest.executor.paging import Page
 from patra_ingest.executor.resume import resume
 from patra_ingest.executor.ride_out import ride_out
 from patra_ingest.executor.run_batch import BatchRunner
+from patra_ingest.executor.token_cursor import forget_token, keep_token
 from patra_ingest.ledger.batches import count_beginnings, fail_open_batches, list_done
 from patra_ingest.ledger.db import Db
 from patra_ingest.ledger.holds import place_hold
@@ -117,6 +118,7 @@ class TaskExecutor:
                 begun = count_beginnings(tx, lease.task_id)
             mark_executing(tx, lease, now)
             follow_task(tx, lease.slice_id, SliceStatus.EXECUTING, now)
+        forget_token(self._cursors, work, resumed.dead_token)
         attempt = Attempt(work, resumed.history, resumed.place, retries)
         attempt.last_batch = done[-1].id if done else None
         attempt.begun = begun
@@ -153,6 +155,7 @@ class TaskExecutor:
             answer = ask_patiently(self._runner, attempt, attempt.place, number, self._clock)
             done = self._runner.commit(work, batch_id, answer, history)
             attempt.add(done.stats, batch_id, done.following)
+            keep_token(self._cursors, work, batch_id, done.following)
             on_batch(done.stats)
             excess = find_excess(work, history) if attempt.place else None
             if excess is not None:

@@ -6,7 +6,7 @@ from hashlib import blake2b
 from itertools import takewhile
 from typing import Any, TypeVar
 
-from patra_ingest.errors import EndpointHalted, SliceIncomplete, SliceTooBig
+from patra_ingest.errors import EndpointHalted, NotSent, SliceIncomplete, SliceTooBig
 from patra_ingest.executor.certificate import unpack_ids
 from patra_ingest.executor.decoding import Decoded
 from patra_ingest.executor.mapping import Mapped
@@ -50,9 +50,13 @@ class History:
         return totals[-1] if totals else None
 
     def count(self, ask: Callable[[], T]) -> T:
-        """Send one request of the batch at hand, once, and count it."""
+        """Send one request of the batch at hand, once, and count it if it left."""
         self.requests += 1
-        return ask()
+        try:
+            return ask()
+        except NotSent:
+            self.requests -= 1
+            raise
 
     def add(self, stats: dict[str, Any]) -> None:
         """Take a committed batch in and begin to count for the next one."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from patra_ingest.clock import Clock
-from patra_ingest.errors import LedgerBusy, LedgerUnavailable, Throttled
+from patra_ingest.errors import LedgerBusy, LedgerUnavailable, NotSent
 from patra_ingest.executor.leased import Work
 from patra_ingest.ledger.db import Db
 from patra_ingest.ledger.quotas import correct_spent, settle, try_spend
@@ -106,4 +106,4 @@ class Purse:
             work.healing.quota_hard_hits += 1
         else:
             work.healing.quota_soft_hits += 1
-        raise Throttled(refusal.end, refusal.reason)
+        raise NotSent(refusal.end, refusal.reason)

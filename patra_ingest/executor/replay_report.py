@@ -109,6 +109,9 @@ class Replay:
 
     def _batch_lines(self) -> list[str]:
         head = ("batch", "position", "outcome", "items", "records")
+        all_ = self.batches
+        odd = [batch for batch in all_ if batch.outcome is not Outcome.EQUAL]
+        listed = all_ if len(all_) <= _SHOWN else odd[:_SHOWN]
         rows = [
             (
                 f"{batch.run_id}/{batch.batch_no}",
@@ -117,9 +120,11 @@ class Replay:
                 _items(batch),
                 ", ".join(f"{count} {_spoken(m)}" for m, count in (batch.counts or {}).items()),
             )
-            for batch in self.batches
+            for batch in listed
         ]
-        return _table("Batches", head, rows)
+        lines = _table("Batches", head, rows)
+        more = len(all_) - len(listed)
+        return [*lines, "", f"… and {_many(more)} more (the JSON lists all)"] if more else lines
 
     def _trouble_lines(self) -> list[str]:
         rows: list[tuple[object, ...]] = []

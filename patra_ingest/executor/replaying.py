@@ -8,8 +8,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from hashlib import sha256
 from typing import Any
 
+from patra_ingest.executor.certificate import unpack_ids
 from patra_ingest.model.evidence import KeptBadItem, KeptBatch, KeptRecord
 from patra_ingest.model.records import BadItem, ChangeRule, Known, NewRecord, change_of
 
@@ -132,7 +134,7 @@ def check_batch(told: Told, stored: Stored, unlike: Sequence[str], unasked: int)
         Check("request", [], list(unlike)),
         Check("answers left over", 0, unasked),
         Check("items", stats.get("itemsCount"), numbers["itemsCount"]),
-        Check("ids", stats.get("idKeys"), numbers["idKeys"]),
+        Check("ids", _ids(stats.get("idKeys", "")), _ids(numbers["idKeys"])),
         Check("total", stats.get("total"), numbers["total"]),
         Check("records", sum(stats.get(fate, 0) for fate in _FATES), len(told.records)),
         Check("out of window", stats.get("outOfWindow"), told.out_of_window),
@@ -141,6 +143,11 @@ def check_batch(told: Told, stored: Stored, unlike: Sequence[str], unasked: int)
     ]
     strange = _strange_ids(told, stored)
     return [*checks, Check("quarantined ids", strange[0], strange[1])]
+
+
+def _ids(packed: str) -> str:
+    """Return what tells some ids from others, in whatever order they came."""
+    return sha256(b"".join(sorted(unpack_ids(packed)))).hexdigest()[:16]
 
 
 def _items(quarantined: Sequence[KeptBadItem]) -> list[list[Any]]:

@@ -23,6 +23,7 @@ class Resumed:
     place: Place | None
     history: History
     void: str | None = None  # why nothing of what was walked before counts any more
+    dead_token: str | None = None  # the one that would have been next
 
 
 def resume(work: Work, done: Sequence[DoneBatch], now: datetime) -> Resumed:
@@ -33,7 +34,7 @@ def resume(work: Work, done: Sequence[DoneBatch], now: datetime) -> Resumed:
     place = _place_after(work, done)
     why = _why_void(work, place, _bringer(done), now)
     if why is not None:
-        return Resumed(beginning, History.of([]), why)
+        return Resumed(beginning, History.of([]), why, place.page.token if place else None)
     return Resumed(place, History.of([batch.stats for batch in done]))
 
 

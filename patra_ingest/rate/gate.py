@@ -13,7 +13,7 @@ from random import Random
 from uuid import uuid4
 
 from patra_ingest.clock import Clock
-from patra_ingest.errors import Throttled
+from patra_ingest.errors import NotSent
 from patra_ingest.ledger import rates
 from patra_ingest.ledger.db import Db
 from patra_ingest.rate.bucket import Amount, Limits, Wait, WaitReason
@@ -70,7 +70,7 @@ class RateGate:
     ) -> Permit:
         """Return a permit as soon as the key allows it.
 
-        Raises Throttled, at once, when that cannot be before `deadline`, or when `stop` is set
+        Raises NotSent, at once, when that cannot be before `deadline`, or when `stop` is set
         during the wait. A permit that needs no waiting is given in either case.
         """
         return self.acquire_all((Budget(rate_key, limits, cost),), deadline, stop)
@@ -178,7 +178,7 @@ class RateGate:
             # do not all come back for every single token.
             pause -= BOOK_AHEAD / 2
         if patience.is_stopped(min(pause, LONGEST_SLEEP)):
-            raise Throttled(self.clock.now() + pause)
+            raise NotSent(self.clock.now() + pause)
 
     def _may_start(self, budgets: tuple[Budget, ...], place: Place, patience: Patience) -> bool:
         """Sleep until the booked moment; False if the upstream asked for silence meanwhile."""
@@ -190,7 +190,7 @@ class RateGate:
         # The token is lost, which errs on the upstream's side; the place in flight is not.
         self._share.give_back(budgets)
         if stopped:
-            raise Throttled(self.clock.now())
+            raise NotSent(self.clock.now())
         return False
 
     def _silenced(self, budgets: tuple[Budget, ...], at: datetime) -> bool:

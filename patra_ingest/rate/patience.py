@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from patra_ingest.clock import Clock
-from patra_ingest.errors import Throttled
+from patra_ingest.errors import NotSent
 from patra_ingest.rate.bucket import WaitReason
 
 WHY = {
@@ -39,7 +39,7 @@ class Patience:
     def pause(self, seconds: float) -> None:
         """Sleep; Throttled if we are to stop."""
         if self.is_stopped(timedelta(seconds=seconds)):
-            raise Throttled(self.clock.now())
+            raise NotSent(self.clock.now())
 
     def give_up(self) -> None:
         """Raise when there is no point in waiting any longer."""
@@ -49,6 +49,6 @@ class Patience:
         """Raise when `pause` from now is too late, or we are to stop."""
         now = self.clock.now()
         if self.stop is not None and self.stop.is_set():
-            raise Throttled(now)
+            raise NotSent(now)
         if self.deadline is not None and now + pause > self.deadline:
-            raise Throttled(now + pause, WHY[reason])
+            raise NotSent(now + pause, WHY[reason])

@@ -26,7 +26,9 @@ _OWN: Mapping[PagingType, tuple[str, ...]] = {
     PagingType.NONE: (),
     PagingType.OFFSET: ("first_offset", "step", "step_path"),
     PagingType.PAGE: ("first_page",),
-    PagingType.TOKEN: ("initial_token", "next_token", "token_life", "token_stays", "probe_tail"),
+    PagingType.TOKEN: (
+        *("initial_token", "next_token", "token_life", "token_stays", "keep_token", "probe_tail"),
+    ),
     PagingType.URL: ("next_url", "url_hosts", "restore_params", "token_life", "probe_tail"),
     PagingType.TIME: (),
 }

@@ -65,6 +65,7 @@ class TokenPaging(_Paging):
     next_token: NextPlace
     token_life: Duration | None = None
     token_stays: bool = False
+    keep_token: bool = False
     probe_tail: bool = False
 
 

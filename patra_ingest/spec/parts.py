@@ -128,6 +128,9 @@ class PagingPart(Word):
     token_stays: bool | None = Field(
         None, description="One token serves all pages of a walk; only their ids tell that it moves."
     )
+    keep_token: bool | None = Field(
+        None, description="Keep the newest token as a cursor, beside the one of the window."
+    )
     probe_tail: bool | None = Field(
         None, description="Ask once more for a page that hands out no next one before it is last."
     )

@@ -4,8 +4,8 @@ Bodies are digests and a redacted sample of at most one kilobyte, unless they ar
 """
 
 from base64 import b64encode
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -14,9 +14,13 @@ from sqlalchemy import Connection, text
 from patra_ingest.errors import PersonMustAct
 from patra_ingest.ledger.db import find_instant, read_json
 from patra_ingest.ledger.evidence import get_batch, get_run, list_quarantined, list_steps
+from patra_ingest.ledger.plans import get_plan
 from patra_ingest.ledger.remarks import read_remarks
 from patra_ingest.model.evidence import KeptBatch, KeptRun
+from patra_ingest.model.lineage import PlanId
 from patra_ingest.rawstore.store import RawStore
+from patra_ingest.spec.references import secrets_of
+from patra_ingest.transport.hiding import hide
 from patra_ingest.transport.redact import redact_text
 
 SAMPLE_BYTES = 1024
@@ -52,11 +56,12 @@ class BlackBox:
 
 @dataclass(frozen=True)
 class Export:
-    """Who takes a black box out, when, and whether with whole bodies."""
+    """Who takes a black box out, when, whether with whole bodies, and how secrets are known."""
 
     by: str
     at: datetime
     with_body: bool = False
+    find_secret: Callable[[str], str | None] = field(default=lambda _: None, repr=False)
 
 
 def open_blackbox(
@@ -80,7 +85,7 @@ def open_blackbox(
         "quarantined": [asdict(item) for item in list_quarantined(tx, batch.id)],
         "cursorSteps": [asdict(step) for step in list_steps(tx, run)],
         "remarks": read_remarks(tx.execute(_REMARKS, {"id": batch.id}).scalar()),
-        "bodies": list(_bodies(raw, batch, export.with_body)),
+        "bodies": list(_bodies(raw, batch, export.with_body, _secrets(tx, run, export))),
     }
     return BlackBox(run_id, batch_no, batch.id, form)
 
@@ -157,19 +162,31 @@ def _batch_form(batch: KeptBatch) -> dict[str, Any]:
     }
 
 
-def _bodies(raw: RawStore, batch: KeptBatch, with_body: bool) -> Iterator[dict[str, Any]]:
+def _secrets(tx: Connection, run: KeptRun, export: Export) -> frozenset[str]:
+    """Return the secrets of the plan's credentials: a source may have repeated a short one."""
+    spec = get_plan(tx, PlanId(run.lineage.plan_id or 0)).spec
+    known = [*spec.auth.credentials, *(spec.detail.auth.credentials if spec.detail else ())]
+    places = {place for each in known for place in secrets_of(each.credential)}
+    return frozenset(secret for place in places if (secret := export.find_secret(place)))
+
+
+def _bodies(
+    raw: RawStore, batch: KeptBatch, with_body: bool, secrets: frozenset[str]
+) -> Iterator[dict[str, Any]]:
     """Yield every raw body of a batch once, in the order they are listed."""
     listed = [batch.response, *(one["response"] for one in batch.response.get("also", ()))]
     for key in dict.fromkeys(one["body"] for one in listed if one.get("body")):
-        yield {"key": key, **_body(raw, key, with_body)}
+        yield {"key": key, **_body(raw, key, with_body, secrets)}
 
 
-def _body(raw: RawStore, key: str, with_body: bool) -> dict[str, Any]:
+def _body(raw: RawStore, key: str, with_body: bool, secrets: frozenset[str]) -> dict[str, Any]:
     try:
-        body = raw.get(key)
+        stored = raw.get(key)
     except PersonMustAct as error:
         return {"missing": str(error)}
-    told = {"bytes": len(body), "sample": sample(body)}
+    # Byte for byte: whatever its charset, what is no secret stays as it is.
+    body = hide(stored.decode("latin-1"), secrets).encode("latin-1")
+    told = {"bytes": len(stored), "sample": sample(body)}
     return {**told, **_whole(body)} if with_body else told
 
 

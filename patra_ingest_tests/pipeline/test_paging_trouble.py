@@ -214,3 +214,35 @@ def test_a_token_that_may_be_dead_is_not_resumed_and_nothing_is_doubled(home, pa
     assert [one["inserted"] for one in batches(home)] == [10, 0, 10, 10, 5]
     first = home.one("SELECT certificate FROM ing_task_run WHERE attempt_no = 1")
     assert why in first
+
+
+def kept_tokens(home):
+    query = (
+        "SELECT reason, prev_value, new_value FROM ing_cursor_event"
+        " WHERE cursor_key = 'page_token' ORDER BY id"
+    )
+    return [tuple(row) for row in home.rows(query)]
+
+
+def test_a_token_is_kept_as_a_cursor_if_the_pack_wants_it(home):
+    with listening(tokens) as server:
+        home.apply(a_source(server.url, works=by_token(paging={"keep_token": True})))
+        harvest(home)
+
+    steps = [("ADVANCE", None, "10"), ("ADVANCE", "10", "20"), ("ADVANCE", "20", "30")]
+    assert kept_tokens(home) == steps
+    kinds = home.rows("SELECT cursor_key, cursor_type_code, cursor_value FROM ing_cursor")
+    assert ("page_token", "TOKEN", "30") in [tuple(row) for row in kinds]
+    assert len(kinds) == 2  # and the cursor of the window is another one
+
+
+def test_a_kept_token_that_died_is_compensated(home):
+    with listening(tokens) as server:
+        paging = {"token_life": "1h", "keep_token": True}
+        stopped_after_a_page(home, server, by_token(paging=paging))
+        home.execute("UPDATE ing_task_run_batch SET committed_at = '2020-01-01 00:00:00.000000'")
+
+        assert work_on(home) == ["SUCCEEDED"], last_error(home)
+    assert kept_tokens(home)[:2] == [("ADVANCE", None, "10"), ("COMPENSATE", "10", "")]
+    assert kept_tokens(home)[-1][2] == "30"
+    assert records(home) == ids(35)

@@ -7,6 +7,7 @@ from patra_ingest.clock import SystemClock
 from patra_ingest.executor.replay import replay
 from patra_ingest.executor.replaying import Match, Outcome
 from patra_ingest.rawstore.store import RawStore
+from patra_ingest.settings import Settings
 from patra_ingest.views.blackbox import Export, open_blackbox
 from patra_ingest_tests.builders import NOON, a_trigger, an_endpoint, an_item, by_token, day
 from patra_ingest_tests.pipeline.harness import Home
@@ -112,26 +113,29 @@ def test_a_page_that_was_looked_at_twice_is_replayed_twice(home):
 
 def test_a_key_in_the_request_and_in_the_next_address_is_no_difference(home, monkeypatch):
     monkeypatch.setenv("PATRA_TEST_KEY", CANARY)
-    key = {"type": "API_KEY", "field": "api_key", "secret": "env:PATRA_TEST_KEY"}
+    # A short key, with a prefix, under a name that says nothing: the stored bodies repeat it.
+    key = {"type": "API_KEY", "field": "k", "prefix": "v1.", "secret": "env:PATRA_TEST_KEY"}
+    key["location"] = "QUERY"
     endpoint, _ = address_in_the_body()
 
     def answer(asked):
         start = int(asked.get("after", 0))
         following = next_of(asked, start + 10)
-        return page(asked, start, next=following and f"{following}&api_key={asked['api_key']}")
+        return page(asked, start, next=following and f"{following}&k={asked['k']}")
 
     with listening(answer) as server:
         auth = {"auth": {"required": True, "credentials": {"main": key}}}
         home.apply(a_source(server.url, auth, works=endpoint))
         assert harvest(home) == ["SUCCEEDED"], last_error(home)
-    monkeypatch.delenv("PATRA_TEST_KEY")
 
     found = the_run(home)
 
     assert found.outcome is Outcome.EQUAL, found.as_markdown()
     with home.db.read() as tx:
         raw = RawStore(home.folder / "raw")
-        boxes = [open_blackbox(tx, raw, 1, no, Export("ann", NOON)) for no in (1, 2, 3, 4)]
+        export = Export("ann", NOON, True, Settings().secret)
+        boxes = [open_blackbox(tx, raw, 1, no, export) for no in (1, 2, 3, 4)]
+        assert any(CANARY in str(raw.get(box.form["bodies"][0]["key"])) for box in boxes)
     told = str([box.as_json() for box in boxes]) + found.as_markdown() + str(found.as_json())
     assert CANARY not in told
 
@@ -178,8 +182,9 @@ def test_a_walk_that_was_given_up_is_replayed_as_it_was(home):
         last = 14 if missing else 15
         return 200, {"items": found[start : min(start + 10, last)], "total": 15}
 
+    endpoint = an_endpoint(paging={"stop": ["TOTAL_REACHED"]})
     with listening(answer) as server:
-        home.apply(a_source(server.url, works=an_endpoint()))
+        home.apply(a_source(server.url, works=endpoint))
         assert harvest(home) == ["RELEASED"]
         missing.clear()
         home.pass_pauses()

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from patra_ingest.executor.asking import Asking
+from patra_ingest.executor.certificate import pack_ids
 from patra_ingest.executor.digests import request_digest
 from patra_ingest.executor.likeness import aside_of, find_unlike
 from patra_ingest.executor.paging import Page
@@ -162,6 +163,26 @@ def test_every_number_that_differs_is_named(again, unlike, left, named):
     checks = check_batch(again, stored(a_row()), unlike, left)
 
     assert [check.name for check in checks if not check.is_equal] == named
+
+
+def test_ids_are_the_same_in_any_order():
+    rows = stored(a_row())
+    rows = replace(rows, batch=replace(BATCH, stats={**STATS, "idKeys": pack_ids("ab")}))
+    numbers = {"itemsCount": 1, "total": 1}
+
+    for packed, is_equal in ((pack_ids("ba"), True), (pack_ids("ac"), False)):
+        again = told(a_record(), numbers={**numbers, "idKeys": packed})
+        (check,) = (one for one in check_batch(again, rows, [], 0) if one.name == "ids")
+        assert check.is_equal == is_equal
+
+
+def test_of_many_batches_people_read_those_that_differ():
+    many = [a_batch() for _ in range(60)]
+
+    page = a_replay(*many, a_batch(problem="it ends otherwise")).as_markdown()
+
+    assert page.count("| 1/2 | token#1: |") == 1
+    assert "… and 60 batches more" in page
 
 
 def test_live_contents_are_compared_by_id():

@@ -10,7 +10,7 @@ _BY_NUMBER = (PagingType.OFFSET, PagingType.PAGE)
 _MAX_PAGE = 10_000
 _TOKENS = (
     *("token_param", "next_token", "next_url", "initial_token", "token_life"),
-    *("token_stays", "probe_tail"),
+    *("token_stays", "keep_token", "probe_tail"),
 )
 _NUMBERS = ("offset_param", "page_param", "step_path")
 _FOREIGN: Mapping[PagingType, tuple[str, ...]] = {
@@ -18,7 +18,9 @@ _FOREIGN: Mapping[PagingType, tuple[str, ...]] = {
     PagingType.OFFSET: (*_TOKENS, "page_param"),
     PagingType.PAGE: (*_TOKENS, "offset_param", "step_path"),
     PagingType.TOKEN: (*_NUMBERS, "next_url"),
-    PagingType.URL: (*_NUMBERS, "next_token", "token_param", "initial_token", "token_stays"),
+    PagingType.URL: (
+        *(*_NUMBERS, "next_token", "token_param", "initial_token", "token_stays", "keep_token"),
+    ),
     PagingType.TIME: (*_TOKENS, *_NUMBERS),
 }
 
