@@ -21,7 +21,7 @@ from patra_ingest.model.lineage import (
 from patra_ingest.model.namespace import Namespace
 from patra_ingest.model.window import Window
 
-_AT_ONCE = 10_000  # rows in memory while a chain is read
+_AT_ONCE = 1_000  # rows in memory while a chain is read
 
 _WHERE = """
      WHERE provenance_code = :provenance_code AND endpoint_name = :endpoint_name
@@ -51,8 +51,8 @@ def stream_steps(tx: Connection, namespace: Namespace, kind: CursorType) -> Iter
     query = text(
         f"SELECT id, reason, {_WAY} AS way, {_VALUES[kind]} FROM ing_cursor_event {_WHERE}"
         " ORDER BY id"
-    ).execution_options(stream_results=True, yield_per=_AT_ONCE)
-    for rows in tx.execute(query, namespace.columns()).partitions():
+    ).execution_options(stream_results=True, max_row_buffer=_AT_ONCE)
+    for rows in tx.execute(query, namespace.columns()).partitions(_AT_ONCE):
         yield from rows
 
 

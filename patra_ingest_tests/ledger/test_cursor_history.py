@@ -1,6 +1,7 @@
 """Cursor events are history: added by one module, never changed, and told again in one pass."""
 
 import re
+import tracemalloc
 from datetime import timedelta
 from pathlib import Path
 
@@ -140,11 +141,15 @@ def test_a_long_chain_is_told_again_in_the_order_of_its_ids(db):
     with db.write() as tx:
         tx.execute(text(f"INSERT INTO ing_cursor_event ({names}) VALUES ({values})"), rows)
 
+    tracemalloc.start()
     with db.read() as tx:
         told = replay(tx, HARVEST)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
 
     assert (told.value, told.events, told.advances) == (START + 20_000 * MINUTE, 20_000, 20_000)
     assert told.gaps == ()
+    assert most < 3_000_000  # all of them would be nine: they come as a stream
 
 
 def _minute(number):
