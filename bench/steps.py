@@ -21,7 +21,7 @@ STEPS = (
     ("records", store_batch, "upsert_newer"),
     ("outbox", store_batch, "add_changes"),
     ("raw store", RawStore, "put"),
-    ("rate gate, take", RateGate, "acquire"),
+    ("rate gate, take", RateGate, "acquire_all"),
     ("rate gate, give back", RateGate, "release"),
     ("batch written down", run_batch.BatchRunner, "start"),
     ("commit, with records and outbox", run_batch.BatchRunner, "commit"),
