@@ -76,6 +76,10 @@ def _with_defaults(merged: Merged, shaped: Shaped) -> Shaped:
         lag = safety_lag(dict(shaped.window))
         changes["window"] = shaped.window.model_copy(update={"safety_lag": lag})
         merged.origins["window.safety_lag"] = "platform"
+    interval, unsaid = shaped.rate.min_interval, merged.origins.get("rate.per_second") == "platform"
+    if interval is not None and unsaid:  # the interval alone says how fast
+        speed = 1 / interval.total_seconds()
+        changes["rate"] = shaped.rate.model_copy(update={"per_second": speed})
     return Shaped(**{**vars(shaped), **changes})
 
 

@@ -127,3 +127,10 @@ def test_a_person_may_type_a_duration_in_words():
     assert compiled(trigger={"window": {"max_span": "6h"}}).spec.window.max_span == timedelta(
         hours=6
     )
+
+
+@pytest.mark.parametrize(("said", "expected"), [({}, 2.5), ({"per_second": 0.5}, 0.5)])
+def test_an_interval_alone_says_how_fast(said, expected):
+    rate = {"key": "example", "min_interval": timedelta(milliseconds=400), **said}
+
+    assert compiled(rate=rate).spec.rate.per_second == expected
