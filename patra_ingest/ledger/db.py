@@ -38,6 +38,9 @@ _BUSY = ("database is locked", "database table is locked", "(1205,", "(1213,")
 _MISSING = ("no such table", "(1146,")
 # Trying again does not help: no such file, no such user, no such database.
 _WRONG = ("unable to open database", "file is not a database", "(1045,", "(1049,")
+_SILENT_SECONDS = 60
+# Nothing we ask takes longer: an answer that has not come by then will not come.
+_ANSWER_SECONDS = 600
 _CUT = ("(2003,", "(2002,", "(2006,", "(2013,")
 _NO_ROOM = ("disk is full", "readonly database", "disk I/O error", "(1021,", "(1114,", "(1290,")
 
@@ -193,6 +196,7 @@ def _mysql_engine(url: URL, timeout_seconds: float) -> Engine:
         url,
         # REPEATABLE READ locks the gaps a claim merely scans and blocks the planner's inserts.
         isolation_level="READ COMMITTED",
+        connect_args={"connect_timeout": 10, "read_timeout": _ANSWER_SECONDS},
         pool_pre_ping=True,
         pool_size=10,
         max_overflow=20,
@@ -204,6 +208,10 @@ def _mysql_engine(url: URL, timeout_seconds: float) -> Engine:
     def _prepare(dbapi: Any, _record: object) -> None:
         with dbapi.cursor() as cursor:
             cursor.execute("SET SESSION time_zone = '+00:00'")
+            # A host that falls silent keeps its locks until the server gives it up.
+            cursor.execute("SELECT @@session.wait_timeout")
+            allowed = min(int(cursor.fetchone()[0]), _SILENT_SECONDS)
+            cursor.execute("SET SESSION wait_timeout = %s", (allowed,))
             cursor.execute(
                 "SET SESSION innodb_lock_wait_timeout = %s", (max(1, round(timeout_seconds)),)
             )

@@ -53,6 +53,12 @@ def test_a_cut_wire_is_not_the_same_as_a_wrong_password(line):
         assert db.now(tx)
 
 
+def test_the_server_gives_a_silent_host_up_after_a_minute(line):
+    _, db = line
+    with db.read() as tx:
+        assert tx.execute(text("SELECT @@session.wait_timeout")).scalar_one() == 60
+
+
 def test_without_the_ledger_one_request_a_second_leaves_one_at_a_time(line, mysql_url):
     cable, db = line
     gate = RateGate(db, SystemClock(), "worker-a", 15, tended=True)
