@@ -2,8 +2,9 @@
 
 import dagster as dg
 
-from patra_ingest.defs import execution, planning, upkeep
-from patra_ingest.defs.assets import builtin_assets
+from patra_ingest.defs import alerts, execution, planning, replaying, schedules, sensors, upkeep
+from patra_ingest.defs import checks as health
+from patra_ingest.defs.assets import assets_of, builtin_sources, places_of
 from patra_ingest.defs.resources import (
     CursorResource,
     LedgerResource,
@@ -12,18 +13,37 @@ from patra_ingest.defs.resources import (
 )
 
 ledger = LedgerResource()
+packs = builtin_sources()
+places = places_of(packs)
 
 defs = dg.Definitions(
-    assets=builtin_assets(),
+    assets=assets_of(packs),
+    asset_checks=[health.checks_of(places)],
     jobs=[
         execution.ingest_job,
         planning.plan_job,
         execution.execute_job,
-        upkeep.go_on_job,
-        upkeep.publish_job,
+        planning.reslice_job,
+        planning.update_candidates_job,
+        replaying.replay_job,
+        upkeep.publish_outbox_job,
+        upkeep.upkeep_job,
+        health.check_job,
     ],
-    schedules=[planning.harvest_schedule],
-    sensors=[execution.queued_tasks, upkeep.waiting_plans],
+    schedules=[
+        *schedules.builtin_schedules(),
+        *schedules.registry_schedules(),
+        upkeep.upkeep_daily,
+        health.schedule_of(places),
+    ],
+    sensors=[
+        sensors.queued_harvest,
+        sensors.queued_update,
+        sensors.queued_backfill,
+        sensors.reslice_requests,
+        sensors.signals_waiting,
+        alerts.alerts,
+    ],
     resources={
         "ledger": ledger,
         "registry": RegistryResource(ledger=ledger),

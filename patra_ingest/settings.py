@@ -27,6 +27,12 @@ class Settings(BaseSettings):
     slow_page_seconds: float = Field(
         3.0, gt=0, description="A source slower than this, on average, gets fewer tasks at once."
     )
+    check_thresholds: str = Field(
+        "", description="JSON object: other limits for the health checks than the usual ones."
+    )
+    alert_sinks: str = Field(
+        "", description="Who is told of trouble: addresses, or `env:NAME` or `file:PATH` of them."
+    )
 
     @property
     def ledger_url(self) -> str:

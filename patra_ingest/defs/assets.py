@@ -1,103 +1,147 @@
-"""The records of each endpoint as assets: observations of what the ledger did, for the audit."""
+"""The assets an auditor walks: a source's API, its plans, its records, its cursors.
+
+They are observations of what the ledger did: no asset computes anything. Built from the packs that
+come with us, without opening the ledger; a source that only the Registry knows appears with its
+first materialization.
+"""
 
 from collections.abc import Iterator
-from datetime import datetime
-from typing import Any
+from dataclasses import dataclass
+from datetime import UTC, datetime, time
 
 import dagster as dg
 
 from patra_ingest.model.codes import Operation
+from patra_ingest.model.window import parse_instant
 from patra_ingest.packs import builtin_packs
-from patra_ingest.registry.pack import Pack, read_pack
+from patra_ingest.registry.pack import EndpointPart, Pack, read_pack
 from patra_ingest.transport.redact import redact_url
-from patra_ingest.views.plan_summary import FATES, PlanSummary
-
-
-def records_key(provenance: str, endpoint: str) -> dg.AssetKey:
-    """Return the asset of an endpoint's records."""
-    return dg.AssetKey(["records", provenance, endpoint])
+from patra_ingest.views.health_plan import FIRST_DAY
 
 
 def upstream_key(provenance: str) -> dg.AssetKey:
     """Return the asset that stands for the source itself."""
-    return dg.AssetKey(["upstream", provenance])
+    return dg.AssetKey(["upstream", provenance.lower()])
 
 
-def builtin_assets() -> list[dg.AssetSpec]:
-    """Return the assets of the built-in packs; others appear with their first materialization."""
-    return [spec for path in builtin_packs() for spec in _pack_assets(read_pack(path))]
+def plans_key(provenance: str, endpoint: str) -> dg.AssetKey:
+    """Return the asset of what was decided to be asked of an endpoint."""
+    return _key("plans", provenance, endpoint)
 
 
-def _pack_assets(pack: Pack) -> Iterator[dg.AssetSpec]:
+def records_key(provenance: str, endpoint: str) -> dg.AssetKey:
+    """Return the asset of an endpoint's records, by day of the source's time."""
+    return _key("records", provenance, endpoint)
+
+
+def cursors_key(provenance: str, endpoint: str) -> dg.AssetKey:
+    """Return the asset of how far an endpoint has come."""
+    return _key("cursors", provenance, endpoint)
+
+
+def quarantine_key(provenance: str, endpoint: str) -> dg.AssetKey:
+    """Return the asset of an endpoint's items that could not be read."""
+    return _key("quarantine", provenance, endpoint)
+
+
+def _key(kind: str, provenance: str, endpoint: str) -> dg.AssetKey:
+    # MySQL's usual collation takes keys that differ in case for one.
+    return dg.AssetKey([kind, provenance.lower(), endpoint.lower()])
+
+
+@dataclass(frozen=True)
+class Place:
+    """An endpoint of a built-in pack that is planned, and so has assets and checks."""
+
+    provenance: str
+    endpoint: str
+
+
+def builtin_sources() -> list[Pack]:
+    """Return the packs that come with us, read."""
+    return [read_pack(path) for path in builtin_packs()]
+
+
+def places_of(packs: list[Pack]) -> list[Place]:
+    """Return the endpoints that are planned; the others serve them, their records are theirs."""
+    return [
+        Place(pack.provenance.code, name)
+        for pack in packs
+        for name, endpoint in pack.endpoints.items()
+        if endpoint.operations.keys() & {Operation.HARVEST, Operation.BACKFILL}
+    ]
+
+
+def assets_of(packs: list[Pack]) -> list[dg.AssetSpec]:
+    """Return the assets of these packs, API → plans → records → cursors, quarantine beside."""
+    planned = {(place.provenance, place.endpoint) for place in places_of(packs)}
+    found = [_upstream(pack) for pack in packs]
+    for pack in packs:
+        for name, endpoint in pack.endpoints.items():
+            if (pack.provenance.code, name) in planned:
+                found.extend(_endpoint_assets(pack, name, endpoint))
+    return found
+
+
+def _upstream(pack: Pack) -> dg.AssetSpec:
     source = pack.provenance
-    tags = {"patra/source": source.code}
-    yield dg.AssetSpec(
+    return dg.AssetSpec(
         upstream_key(source.code),
         group_name="upstream",
         kinds={"api"},
-        tags=tags,
+        tags={"patra/source": source.code},
         description=f"{source.name}: the source itself, outside of our reach.",
         metadata={"base_url": dg.MetadataValue.url(redact_url(source.base_url))},
     )
-    for name, endpoint in pack.endpoints.items():
-        if not endpoint.operations.keys() & {Operation.HARVEST, Operation.BACKFILL}:
-            continue  # it serves others: its records are theirs
-        yield dg.AssetSpec(
-            records_key(source.code, name),
-            deps=[upstream_key(source.code)],
-            group_name="records",
-            kinds={"table"},
-            tags=tags,
-            description=(
-                f"Records of **{source.name}**, endpoint `{name}`; `ingest_job` fills it.\n\n"
-                f"In the ledger: table `ing_record` where `provenance_code = '{source.code}'`"
-                f" and `endpoint_name = '{name}'`."
-            ),
-        )
 
 
-def materialization(summary: PlanSummary, records: int) -> dg.AssetMaterialization:
-    """Return what one plan did to its endpoint's records, as numbers that Dagster can plot."""
-    counts = summary.counts
-    metadata: dict[str, Any] = {
-        "dagster/row_count": records,
-        "certificate": _certificate(summary),
-        "plan": f"{summary.plan_id} ({summary.operation}, {summary.status})",
-        "window": str(summary.window),
-        **_instants(cursor_before=summary.cursor_before, cursor_after=summary.cursor_after),
-        "slices": sum(summary.slices.values()),
-        "slices_failed": summary.slices.get("FAILED", 0),
-        "requests": counts["reqCount"],
-        "records_seen": counts["itemsCount"],
-        **{f"records_{_snake(fate)}": counts[fate] for fate in FATES},
-        "retries": counts["retryCount"],
-        "throttled": counts["429Count"],
-        "bytes_received": summary.bytes,
-        "spec_fingerprint": summary.fingerprint,
-    }
-    if summary.seconds:
-        metadata["seconds"] = round(summary.seconds, 3)
-        metadata["records_per_second"] = round(counts["itemsCount"] / summary.seconds, 1)
-    key = records_key(summary.provenance, summary.endpoint)
-    return dg.AssetMaterialization(key, description=_certificate(summary), metadata=metadata)
-
-
-def _certificate(summary: PlanSummary) -> str:
-    verdicts = ", ".join(f"{n} {verdict}" for verdict, n in summary.certificates.items())
-    promised = "no total" if summary.promised is None else f"{summary.promised} promised"
-    return (
-        f"{verdicts or 'none'} of {sum(summary.slices.values())} slices;"
-        f" {promised}, {summary.landed} landed"
+def _endpoint_assets(pack: Pack, name: str, endpoint: EndpointPart) -> Iterator[dg.AssetSpec]:
+    source = pack.provenance
+    own = (source.code, name)
+    tags = {"patra/source": source.code, "patra/endpoint": name}
+    of = f"**{source.name}**, endpoint `{name}`"
+    where = f"where `provenance_code = '{source.code}'` and `endpoint_name = '{name}'`"
+    yield dg.AssetSpec(
+        plans_key(*own),
+        deps=[upstream_key(source.code)],
+        group_name="plans",
+        kinds={"plan"},
+        tags=tags,
+        description=f"What was asked of {of}: one materialization per plan.\n\n"
+        f"In the ledger: `ing_plan`, `ing_plan_slice` {where}.",
+    )
+    yield dg.AssetSpec(
+        records_key(*own),
+        deps=[plans_key(*own)],
+        group_name="records",
+        kinds={"table"},
+        tags=tags,
+        partitions_def=_days(pack, endpoint),
+        description=f"Records of {of}; `ingest_job` fills it. A day is there once every part of"
+        f" it was harvested with its proof.\n\nIn the ledger: `ing_record` {where}.",
+    )
+    yield dg.AssetSpec(
+        cursors_key(*own),
+        deps=[records_key(*own)],
+        group_name="cursors",
+        kinds={"cursor"},
+        tags=tags,
+        description=f"How far {of} has come.\n\nIn the ledger: `ing_cursor`,"
+        f" `ing_cursor_event` {where}; `patra cursor timeline {source.code}`.",
+    )
+    yield dg.AssetSpec(
+        quarantine_key(*own),
+        deps=[plans_key(*own)],
+        group_name="quarantine",
+        kinds={"table"},
+        tags=tags,
+        description=f"Items of {of} that could not be read, each with its reason.\n\n"
+        f"In the ledger: `ing_quarantine` {where}.",
     )
 
 
-def _instants(**instants: datetime | None) -> dict[str, dg.MetadataValue]:
-    return {
-        name: dg.MetadataValue.timestamp(instant)
-        for name, instant in instants.items()
-        if instant is not None
-    }
-
-
-def _snake(name: str) -> str:
-    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+def _days(pack: Pack, endpoint: EndpointPart) -> dg.DailyPartitionsDefinition:
+    parts = (endpoint.planning, pack.planning)
+    said = [part.earliest for part in parts if part is not None and part.earliest is not None]
+    first = parse_instant(said[0]).date() if said else FIRST_DAY
+    return dg.DailyPartitionsDefinition(datetime.combine(first, time(), UTC), timezone="UTC")

@@ -1,4 +1,4 @@
-"""Executing from Dagster: lanes that drain the ledger's queue, and the sensor that starts them.
+"""Executing from Dagster: lanes that drain the ledger's queue.
 
 A dynamic step is a group of tasks, never one task: a step costs Dagster about a tenth of a second,
 a task inside a step a fraction of a millisecond. There is no RetryPolicy: the ledger resumes.
@@ -14,9 +14,10 @@ import dagster as dg
 from pydantic import Field
 from sqlalchemy import Connection
 
-from patra_ingest.defs.assets import materialization
-from patra_ingest.defs.planning import compile_spec, open_plan, tag_run
+from patra_ingest.defs.materialize import materializations
+from patra_ingest.defs.planning import compile_spec, open_plan
 from patra_ingest.defs.resources import CursorResource, LedgerResource, RateGateResource
+from patra_ingest.defs.runs import EXECUTOR, tag_run, trigger_of
 from patra_ingest.defs.stopping import run_stoppable
 from patra_ingest.executor.work import Drained, Order, Worker
 from patra_ingest.ledger.tasks import TaskFilter, count_open
@@ -26,7 +27,6 @@ from patra_ingest.planner.trigger import Opened
 from patra_ingest.views.overview import list_states
 from patra_ingest.views.plan_summary import PlanSummary, summarize_plan
 from patra_ingest.views.queue import (
-    count_due,
     list_plans_of_run,
     list_plans_of_worker,
     list_task_groups,
@@ -36,10 +36,7 @@ from patra_ingest.wiring import Ingest
 MAX_LANES = 8
 MAX_THREADS = 64
 TASKS_PER_LANE = 4
-TASKS_PER_RUN = 200
-MAX_RUNS = 2
 _ANY_TIME = timedelta(days=36500)
-EXECUTOR = {"patra/role": "executor"}  # dagster.yaml limits how many of these run at once
 
 
 @dataclass(frozen=True)
@@ -177,14 +174,36 @@ def settle(
         worked_on = list_plans_of_worker(tx, context.run_id)
         summaries = [summarize_plan(tx, plan) for plan in sorted({*worked_on, *own})]
         records = {(s.provenance, s.endpoint): s.records for s in list_states(tx)}
+        events = [
+            event
+            for one in summaries
+            for event in materializations(
+                tx, one, records.get((one.provenance, one.endpoint), 0), context.run_id
+            )
+        ]
+    tag_run(context, **_tags(summaries))
     # Yielded, not logged: what is logged in a step that fails is lost.
-    for summary in summaries:
-        yield materialization(summary, records.get((summary.provenance, summary.endpoint), 0))
+    yield from events
     problems = [problem for summary in summaries for problem in _problems(summary, own)]
     if problems:
         raise dg.Failure(" ".join(problems))
     rates = {f"rate {key}": allowed for key, allowed in rate_gate.states().items()}
     yield dg.Output(None, metadata={"lanes": len(lanes), **rates})
+
+
+def _tags(summaries: list[PlanSummary]) -> dict[str, str]:
+    """Return what a run has worked on; where its plans differ, all are listed."""
+    told = [
+        {
+            "source": one.provenance,
+            "endpoint": one.endpoint,
+            "plan": str(one.plan_id),
+            "window": str(one.window or ""),
+        }
+        for one in summaries
+    ]
+    names = told[0] if told else {}
+    return {name: ", ".join(dict.fromkeys(one[name] for one in told))[:200] for name in names}
 
 
 def _own_plans(tx: Connection, run: dg.DagsterRun) -> set[PlanId]:
@@ -229,7 +248,7 @@ def open_lanes(
 ) -> Iterator[dg.DynamicOutput[Lane]]:
     """Open lanes; what they take is decided by the ledger's leases."""
     _require("lanes", config.lanes, MAX_LANES)
-    tag_run(context, operation=config.operation)
+    tag_run(context, operation=config.operation.value, trigger=trigger_of(context.run))
     for number in range(1, config.lanes + 1):
         takes = f"any {config.operation} task"
         yield Lane(f"lane_{number:02d}", takes, TaskFilter(operation=config.operation)).output()
@@ -242,36 +261,3 @@ def execute_job() -> None:
     Several runs share the queue: every task is executed by one of them.
     """
     settle(open_lanes().map(execute_slice).collect())
-
-
-_ACTIVE = [
-    dg.DagsterRunStatus.QUEUED,
-    dg.DagsterRunStatus.NOT_STARTED,
-    dg.DagsterRunStatus.STARTING,
-    dg.DagsterRunStatus.STARTED,
-    dg.DagsterRunStatus.CANCELING,
-]
-
-
-@dg.sensor(job=execute_job, minimum_interval_seconds=5)
-def queued_tasks(
-    context: dg.SensorEvaluationContext, ledger: LedgerResource
-) -> dg.SensorResult | dg.SkipReason:
-    """Start executor runs while tasks are due; level-triggered, so a missed tick loses nothing."""
-    requests: list[dg.RunRequest] = []
-    all_due = all_active = 0
-    for operation in (Operation.HARVEST, Operation.UPDATE, Operation.BACKFILL):
-        tags = {**EXECUTOR, "patra/operation": operation.value}
-        with ledger.open() as live, live.db.read() as tx:
-            due = count_due(tx, operation, live.db.now(tx))
-        active = context.instance.get_runs_count(
-            dg.RunsFilter(job_name="execute_job", tags=tags, statuses=_ACTIVE)
-        )
-        missing = min(MAX_RUNS, math.ceil(due / TASKS_PER_RUN)) - active
-        config = dg.RunConfig(ops={"open_lanes": DrainConfig(operation=operation)})
-        # No run_key: Dagster never runs a used one again, and the ledger already prevents doubles.
-        requests += [dg.RunRequest(run_config=config, tags=tags) for _ in range(missing)]
-        all_due, all_active = all_due + due, all_active + active
-    if requests:
-        return dg.SensorResult(requests)
-    return dg.SkipReason(f"{all_due} tasks are due, {all_active} executor runs are active")

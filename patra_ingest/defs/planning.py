@@ -1,19 +1,23 @@
-"""Planning from Dagster: the config people fill in, the plan job, and the harvest schedule."""
+"""Planning from Dagster: the config people fill in; jobs that plan, refresh and cut again."""
 
-from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime
 
 import dagster as dg
 from pydantic import Field
 
 from patra_ingest.defs.resources import LedgerResource, RegistryResource
-from patra_ingest.errors import PlanError
+from patra_ingest.defs.runs import table, tag_run, trigger_of
+from patra_ingest.errors import IngestError, PlanError
 from patra_ingest.model.codes import Operation, Scheduler, TriggerType
+from patra_ingest.model.lineage import PlanId
 from patra_ingest.model.window import parse_instant
 from patra_ingest.planner.trigger import Opened, Rooted, Trigger
 from patra_ingest.planner.windowing import Asked
+from patra_ingest.registry.read import EndpointName
 from patra_ingest.spec.declaration import Overrides
 from patra_ingest.transport.redact import redact_url
+from patra_ingest.wiring import Ingest
 
 
 class TriggerConfig(dg.Config):
@@ -44,7 +48,9 @@ class TriggerConfig(dg.Config):
             self.provenance,
             self.endpoint or None,
             self.operation,
-            Asked(_instant("window_from", self.window_from), _instant("window_to", self.window_to)),
+            Asked(
+                read_field("window_from", self.window_from), read_field("window_to", self.window_to)
+            ),
             Overrides(request),
             Scheduler.DAGSTER,
             TriggerType.SCHEDULE if scheduled else TriggerType.MANUAL,
@@ -54,17 +60,12 @@ class TriggerConfig(dg.Config):
         )
 
 
-def _instant(field: str, text: str) -> datetime | None:
+def read_field(field: str, text: str) -> datetime | None:
+    """Return the instant in a field; None when it is empty."""
     try:
         return parse_instant(text) if text else None
     except ValueError as error:
         raise PlanError(f"{field}: {error}.", "Correct it in the Launchpad.") from None
-
-
-def tag_run(context: dg.OpExecutionContext, **tags: object) -> None:
-    """Tag this run with what it works on, so that it can be found by it."""
-    named = {f"patra/{name}": str(value) for name, value in tags.items()}
-    context.instance.add_run_tags(context.run_id, named)
 
 
 @dg.op
@@ -75,7 +76,9 @@ def compile_spec(
     with ledger.open() as live:
         rooted = live.planner.compile(config.trigger(context.run))
     name = rooted.namespace
-    tag_run(context, source=name.provenance, endpoint=name.endpoint, operation=name.operation)
+    who = trigger_of(context.run)
+    where = {"source": name.provenance, "endpoint": name.endpoint}
+    tag_run(context, **where, operation=name.operation, trigger=who)
     for warning in rooted.compiled.spec.warnings:
         context.log.warning(warning)
     context.add_output_metadata(
@@ -140,22 +143,118 @@ def plan_job() -> None:
     queue_slices(open_plan(compile_spec()))
 
 
-@dg.schedule(
-    job=plan_job, cron_schedule="*/15 * * * *", execution_timezone="UTC", name="harvest_schedule"
-)
-def harvest_schedule(
-    context: dg.ScheduleEvaluationContext, registry: RegistryResource
-) -> Iterator[dg.RunRequest]:
-    """Plan a HARVEST of every endpoint that declares it; the sensor starts the executors."""
-    tick = context.scheduled_execution_time.isoformat()
-    for name in registry.endpoints(Operation.HARVEST):
-        config = TriggerConfig(provenance=name.provenance, endpoint=name.endpoint)
-        yield dg.RunRequest(
-            run_key=f"{name.provenance}/{name.endpoint}/{tick}",
-            run_config=dg.RunConfig(ops={"compile_spec": config}),
-            tags={
-                "patra/operation": name.operation.value,
-                "patra/source": name.provenance,
-                "patra/endpoint": name.endpoint,
-            },
+class UpdateConfig(dg.Config):
+    """Whose records are looked at again."""
+
+    provenance: str = Field(default="", description="Only this source; empty: every source.")
+    endpoint: str = Field(default="", description="Only this endpoint of it; empty: all of them.")
+
+    def wants(self, name: EndpointName) -> bool:
+        """Return whether an endpoint is meant."""
+        source, endpoint = self.provenance.lower(), self.endpoint.lower()
+        return source in ("", name.provenance) and endpoint in ("", name.endpoint)
+
+    def trigger(self, name: EndpointName, run: dg.DagsterRun) -> Trigger:
+        """Return the trigger of one endpoint's UPDATE."""
+        asked = TriggerConfig(
+            provenance=name.provenance, endpoint=name.endpoint, operation=Operation.UPDATE
         )
+        return asked.trigger(run)
+
+
+@dg.op
+def plan_updates(
+    context: dg.OpExecutionContext,
+    config: UpdateConfig,
+    ledger: LedgerResource,
+    registry: RegistryResource,
+) -> int:
+    """Plan an UPDATE of every endpoint that can: signalled, quarantined, outdated, stale."""
+    names = [name for name in registry.endpoints(Operation.UPDATE) if config.wants(name)]
+    if not names and config.provenance:
+        place = "/".join(filter(None, (config.provenance, config.endpoint)))
+        raise dg.Failure(f"{place} has no endpoint that can be run as UPDATE.")
+    tag_run(
+        context,
+        source=config.provenance,
+        endpoint=config.endpoint,
+        operation=Operation.UPDATE.value,
+        trigger=trigger_of(context.run),
+    )
+    with ledger.open() as live:
+        done = [_plan_update(live, config.trigger(name, context.run), name) for name in names]
+    plans = [plan for one in done for plan in one.plans]
+    tag_run(context, plan=", ".join(map(str, plans))[:200])
+    context.add_output_metadata({"planned": _updates_table(done), "plans": len(plans)})
+    problems = [f"{one.place}: {one.problem}" for one in done if one.problem]
+    if problems:
+        raise dg.Failure(" ".join(problems))
+    return sum(one.queued for one in done)
+
+
+@dataclass(frozen=True)
+class _Update:
+    """What became of one endpoint's UPDATE."""
+
+    place: str
+    plans: tuple[PlanId, ...] = ()
+    slices: int = 0
+    queued: int = 0
+    reason: str = ""
+    problem: str = ""
+
+
+def _plan_update(live: Ingest, trigger: Trigger, name: EndpointName) -> _Update:
+    place = f"{name.provenance}/{name.endpoint}"
+    try:
+        planned = live.planner.plan(trigger)
+    except IngestError as error:  # one source in trouble keeps no other waiting
+        return _Update(place, problem=str(error))
+    said = "; ".join(planned.problems)
+    counts = planned.slices, planned.queued
+    return _Update(place, tuple(planned.plan_ids), *counts, planned.reason or "", said)
+
+
+def _updates_table(done: list[_Update]) -> dg.TableMetadataValue:
+    columns = ("endpoint", "plan", "slices", "queued", "note")
+    rows = [
+        (
+            one.place,
+            ", ".join(map(str, one.plans)),
+            str(one.slices),
+            str(one.queued),
+            one.problem or one.reason,
+        )
+        for one in done
+    ]
+    return table(columns, rows)
+
+
+@dg.job(executor_def=dg.in_process_executor)
+def update_candidates_job() -> None:
+    """Plan an UPDATE for the records that are due: signalled, quarantined, outdated or stale."""
+    plan_updates()
+
+
+@dg.op
+def go_on(context: dg.OpExecutionContext, ledger: LedgerResource) -> int:
+    """Answer re-slice requests, queue what waits in plans as far as there is room."""
+    tag_run(context, trigger=trigger_of(context.run))
+    with ledger.open() as live:
+        answers = live.planner.reslice()
+        plans = live.planner.go_on_all()
+    for plan_id, progress in plans:
+        context.log.info(f"Plan {plan_id}: {progress.queued} queued, {progress.waiting} wait.")
+    queued = sum(progress.queued for _, progress in plans)
+    children = sum(answer.children for answer in answers)
+    context.add_output_metadata({"queued": queued, "cut again": len(answers), "children": children})
+    problems = [answer.problem for answer in answers if answer.problem]
+    if problems:
+        raise dg.Failure(" ".join(problems))
+    return queued + children
+
+
+@dg.job(executor_def=dg.in_process_executor)
+def reslice_job() -> None:
+    """Cut again what proved too big, and go on with every plan that waits for room or a quota."""
+    go_on()

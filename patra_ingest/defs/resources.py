@@ -10,12 +10,14 @@ from contextlib import contextmanager
 
 import dagster as dg
 
-from patra_ingest.errors import PersonMustAct
+from patra_ingest.errors import PersonMustAct, UnknownName
 from patra_ingest.model.codes import Operation
 from patra_ingest.planner.trigger import Trigger
+from patra_ingest.registry.cadences import list_cadences
+from patra_ingest.registry.pack import SchedulePart
 from patra_ingest.registry.read import EndpointName, list_endpoints
 from patra_ingest.views.budget import list_buckets
-from patra_ingest.wiring import Ingest, open_ingest
+from patra_ingest.wiring import Ingest, Reader, open_ingest, open_reader
 
 
 class LedgerResource(dg.ConfigurableResource["LedgerResource"]):
@@ -30,6 +32,15 @@ class LedgerResource(dg.ConfigurableResource["LedgerResource"]):
         try:
             with open_ingest(worker_name=worker_name) as live:
                 yield live
+        except PersonMustAct as error:
+            raise dg.Failure(str(error)) from None
+
+    @contextmanager
+    def look(self) -> Iterator[Reader]:
+        """Open the ledger to read it, and nothing else: what sensors do every few seconds."""
+        try:
+            with open_reader() as reader:
+                yield reader
         except PersonMustAct as error:
             raise dg.Failure(str(error)) from None
 
@@ -49,6 +60,20 @@ class RegistryResource(dg.ConfigurableResource["RegistryResource"]):
                 for name in declared
                 if live.planner.can_run(Trigger(name.provenance, name.endpoint, operation))
             ]
+
+    def can_run(self, name: EndpointName) -> bool:
+        """Return whether the Registry has this endpoint for this operation, and it can run."""
+        trigger = Trigger(name.provenance, name.endpoint, name.operation)
+        with self.ledger.open() as live:
+            try:
+                return live.planner.can_run(trigger)
+            except UnknownName:
+                return False
+
+    def cadences(self, operation: Operation) -> dict[tuple[str, str], SchedulePart]:
+        """Return what the Registry says of when to ask, by source and endpoint."""
+        with self.ledger.look() as live, live.db.read() as tx:
+            return list_cadences(tx, operation, live.clock.now())
 
 
 class RateGateResource(dg.ConfigurableResource["RateGateResource"]):

@@ -1,49 +1,27 @@
-"""Upkeep from Dagster: go on with plans that wait, cut again what proved too big, tell others."""
+"""Upkeep from Dagster: tell others, and clear away what is over.
+
+The parts of `upkeep_job` do not wait for each other, and each reports what it found.
+"""
 
 from datetime import timedelta
 
 import dagster as dg
 from pydantic import Field
 
+from patra_ingest.clock import SystemClock
+from patra_ingest.cursor.replay import Check, check_cursors
 from patra_ingest.defs.resources import LedgerResource
+from patra_ingest.defs.runs import FINISHED, tag_run, trigger_of
 from patra_ingest.defs.stopping import run_stoppable
 from patra_ingest.executor.publish import PublishOrder, Tally, publish_outbox
+from patra_ingest.ledger.cursors import write_value
+from patra_ingest.ledger.upkeep import drop_quota_windows, free_silent, list_kept_bodies
+from patra_ingest.rawstore.retention import drop_bodies, drop_remains, list_old_bodies
 from patra_ingest.transport.sinks import has_secret
-from patra_ingest.views.waiting import list_waiting
-from patra_ingest.wiring import user_agent
+from patra_ingest.wiring import read_settings, user_agent
 
-
-@dg.op
-def go_on(context: dg.OpExecutionContext, ledger: LedgerResource) -> int:
-    """Answer re-slice requests, queue what waits in plans as far as there is room."""
-    with ledger.open() as live:
-        answers = live.planner.reslice()
-        plans = live.planner.go_on_all()
-    for plan_id, progress in plans:
-        context.log.info(f"Plan {plan_id}: {progress.queued} queued, {progress.waiting} wait.")
-    queued = sum(progress.queued for _, progress in plans)
-    children = sum(answer.children for answer in answers)
-    context.add_output_metadata({"queued": queued, "cut again": len(answers), "children": children})
-    problems = [answer.problem for answer in answers if answer.problem]
-    if problems:
-        raise dg.Failure(" ".join(problems))
-    return queued + children
-
-
-@dg.job(executor_def=dg.in_process_executor)
-def go_on_job() -> None:
-    """Go on with every plan that waits: for room in the queue, for a quota, or to be cut again."""
-    go_on()
-
-
-@dg.sensor(job=go_on_job, minimum_interval_seconds=30)
-def waiting_plans(ledger: LedgerResource) -> dg.SensorResult | dg.SkipReason:
-    """Start the upkeep when a plan waits and its queue has room, or a slice is to be cut again."""
-    with ledger.open() as live, live.db.read() as tx:
-        waiting = list_waiting(tx)
-    if not waiting:
-        return dg.SkipReason("no plan waits that could go on")
-    return dg.SensorResult([dg.RunRequest(tags={"patra/waiting": ", ".join(waiting)[:200]})])
+_WINDOWS_KEPT = timedelta(days=35)  # longer than any quota lasts: `patra budget` shows the last
+_RUNS_AT_ONCE = 500
 
 
 class OutboxConfig(dg.Config):
@@ -77,6 +55,7 @@ def publish_messages(
     context: dg.OpExecutionContext, config: OutboxConfig, ledger: LedgerResource
 ) -> int:
     """Publish every message that is due; fail when one could not be delivered."""
+    tag_run(context, trigger=trigger_of(context.run))
     order = config.order()
     with ledger.open(context.run_id) as live:
         agent = user_agent(live.settings.contact)
@@ -91,6 +70,140 @@ def publish_messages(
 
 
 @dg.job(executor_def=dg.in_process_executor)
-def publish_job() -> None:
+def publish_outbox_job() -> None:
     """Tell others what changed: publish the outbox to one sink."""
     publish_messages()
+
+
+@dg.op
+def free_leases(context: dg.OpExecutionContext, ledger: LedgerResource) -> int:
+    """Return the tasks of silent workers to the queue, end the runs that nobody goes on with."""
+    tag_run(context, trigger=trigger_of(context.run))
+    with ledger.look() as live, live.db.write() as tx:
+        freed, closed = free_silent(tx, live.db.now(tx))
+    context.add_output_metadata({"tasks freed": freed, "runs closed": closed})
+    return freed + closed
+
+
+@dg.op
+def drop_quotas(context: dg.OpExecutionContext, ledger: LedgerResource) -> int:
+    """Drop quota windows that are long over and hold no reservation."""
+    with ledger.look() as live, live.db.write() as tx:
+        dropped = drop_quota_windows(tx, live.db.now(tx) - _WINDOWS_KEPT)
+    context.add_output_metadata({"windows dropped": dropped})
+    return dropped
+
+
+@dg.op
+def verify_cursors(context: dg.OpExecutionContext, ledger: LedgerResource) -> int:
+    """Hold every cursor against its events; fail when one differs."""
+    with ledger.look() as live:
+        checks = list(check_cursors(live.db, live.clock, lambda _: True))
+    wrong = [_cursor_problem(check) for check in checks if not check.is_fine]
+    if wrong:
+        raise dg.Failure(" ".join(wrong), metadata={"cursors": len(checks), "wrong": len(wrong)})
+    context.add_output_metadata({"cursors": len(checks), "wrong": 0})
+    return len(checks)
+
+
+def _cursor_problem(check: Check) -> str:
+    name = check.known.namespace
+    place = f"{name.provenance}/{name.endpoint} {name.operation}"
+    if check.is_equal:
+        return f"The events of the cursor {place} have gaps: see `patra cursor verify`."
+    return (
+        f"The cursor {place} stands at {write_value(check.value)}, its events lead to"
+        f" {write_value(check.fold.value)}: see `patra cursor verify`, then `patra cursor rebuild`."
+    )
+
+
+class RetentionConfig(dg.Config):
+    """How long what sources answered is kept."""
+
+    days: int = Field(default=30, description="Raw bodies are kept so many days; 0: for ever.")
+    days_of: dict[str, int] = Field(
+        default={}, description="Other days for some sources, as `{pubmed: 90}`; 0: for ever."
+    )
+
+    def retentions(self) -> tuple[timedelta | None, dict[str, timedelta | None]]:
+        """Return how long bodies are kept, and those of some sources; None: for ever."""
+        if min(self.days, *self.days_of.values(), self.days) < 0:
+            raise dg.Failure("days is negative; give a number of days, or 0 to keep everything.")
+        own = {source.lower(): _days(days) for source, days in self.days_of.items()}
+        return _days(self.days), own
+
+
+def _days(number: int) -> timedelta | None:
+    return timedelta(days=number) if number else None
+
+
+@dg.op
+def drop_old_bodies(
+    context: dg.OpExecutionContext, config: RetentionConfig, ledger: LedgerResource
+) -> int:
+    """Drop raw bodies that only batches older than their retention speak of.
+
+    Batches, records and digests stay; such a batch can only be replayed live.
+    """
+    usual, own = config.retentions()
+    spans = [span for span in (usual, *own.values()) if span is not None]
+    dropped, size, remains = 0, 0, 0
+    if spans:
+        with ledger.look() as live:
+            now, folder = live.clock.now(), read_settings().raw_folder
+            old = list_old_bodies(folder, now - min(spans))
+            with live.db.read() as tx:
+                kept = list_kept_bodies(tx, old, now, usual, own)
+        dropped, size = drop_bodies(folder, old - kept)
+        remains = drop_remains(folder, now - timedelta(days=1))
+    told = {"bodies dropped": dropped, "bytes freed": size, "unfinished files dropped": remains}
+    context.add_output_metadata(told)
+    return dropped
+
+
+class DagsterRunsConfig(dg.Config):
+    """How long Dagster's own runs are kept."""
+
+    days: int = Field(
+        default=0,
+        description="Delete finished runs of Dagster older than so many days, with their logs and"
+        " materializations; 0: never. The ledger keeps everything that matters either way.",
+    )
+
+
+@dg.op
+def drop_dagster_runs(context: dg.OpExecutionContext, config: DagsterRunsConfig) -> int:
+    """Delete Dagster's own old runs, if that is asked for."""
+    if config.days < 0:
+        raise dg.Failure("days is negative; give a number of days, or 0 to keep everything.")
+    ids: list[str] = []
+    if config.days:
+        before = SystemClock().now() - timedelta(days=config.days)
+        old = dg.RunsFilter(statuses=FINISHED, created_before=before)
+        ids = [run.run_id for run in context.instance.get_runs(old, limit=_RUNS_AT_ONCE)]
+    for run_id in ids:
+        context.instance.delete_run(run_id)
+    context.add_output_metadata({"runs deleted": len(ids)})
+    return len(ids)
+
+
+@dg.job(executor_def=dg.in_process_executor)
+def upkeep_job() -> None:
+    """Clear away what is over: silent workers' leases, quota windows, old bodies; verify cursors.
+
+    Once a day is enough: workers free expired leases by themselves.
+    """
+    free_leases()
+    drop_quotas()
+    verify_cursors()
+    drop_old_bodies()
+    drop_dagster_runs()
+
+
+upkeep_daily = dg.ScheduleDefinition(
+    name="upkeep_daily",
+    job=upkeep_job,
+    cron_schedule="15 4 * * *",
+    execution_timezone="UTC",
+    description="Clear away what is over, and verify every cursor, once a day.",
+)

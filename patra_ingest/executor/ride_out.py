@@ -25,14 +25,17 @@ def ride_out(
 ) -> Result:
     """Do `act`, again and again while the ledger cannot be reached; it must be safe to repeat.
 
-    Raises what it met when that takes too long, or when we are to stop.
+    Raises what it met when that takes too long, or when we are to stop. A ledger that somebody
+    holds has been waited for already: it is asked once more.
     """
-    began, pause = clock.monotonic(), _FIRST_PAUSE
+    began, pause, busy = clock.monotonic(), _FIRST_PAUSE, 0
     while True:
         try:
             return act()
         except (LedgerUnreachable, LedgerBusy) as error:
-            if stop.is_set() or clock.monotonic() - began + pause > longest:
+            busy += isinstance(error, LedgerBusy)
+            too_late = clock.monotonic() - began + pause > longest
+            if stop.is_set() or too_late or busy > 1:
                 raise
             if pause == _FIRST_PAUSE:
                 _log.warning("%s Trying again.", error.what)

@@ -8,6 +8,7 @@ import hashlib
 import os
 import re
 import threading
+from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
@@ -27,11 +28,15 @@ class RawStore:
         self._lanes = threading.local()  # a compressor is costly to make and not to be shared
 
     def put(self, body: bytes) -> str:
-        """Keep `body` and return its storage key; a body already kept is not written again."""
+        """Keep `body` and return its storage key; a body already kept is young again."""
         digest = hashlib.sha256(body).hexdigest()
         key = f"sha256/{digest[:2]}/{digest[2:4]}/{digest}.zst"
-        if not self.exists(key):
-            self._write(self._path(key), self._compressor().compress(body))
+        path = self._path(key)
+        if self.exists(key):
+            with suppress(FileNotFoundError):  # retention was quicker: it is written again
+                os.utime(path)
+                return key
+        self._write(path, self._compressor().compress(body))
         return key
 
     def _compressor(self) -> zstandard.ZstdCompressor:

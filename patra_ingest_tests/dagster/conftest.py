@@ -23,6 +23,11 @@ from patra_ingest.sandbox.world import World
 from patra_ingest.settings import Settings
 from patra_ingest_tests.builders import day
 
+FIRST = {
+    "execute_job": "open_lanes",
+    "replay_job": "replay_batches",
+    "update_candidates_job": "plan_updates",
+}
 Execute = Callable[..., dg.ExecuteInProcessResult]
 Rows = Callable[[str], list[tuple[Any, ...]]]
 
@@ -93,7 +98,7 @@ def execute(instance: dg.DagsterInstance) -> Execute:
     """Execute a job of the definitions with the config of its first op."""
 
     def run(job: str, **config: Any) -> dg.ExecuteInProcessResult:
-        first = "open_lanes" if job == "execute_job" else "compile_spec"
+        first = FIRST.get(job, "compile_spec")
         return defs.resolve_job_def(job).execute_in_process(
             run_config={"ops": {first: {"config": config}}} if config else None,
             instance=instance,
@@ -104,12 +109,14 @@ def execute(instance: dg.DagsterInstance) -> Execute:
 
 
 @pytest.fixture
-def tick(instance: dg.DagsterInstance) -> Callable[[str], Any]:
+def tick(instance: dg.DagsterInstance) -> Callable[..., Any]:
     """Let a sensor look once."""
 
-    def look(sensor: str) -> Any:
+    def look(sensor: str, cursor: str | None = None) -> Any:
         resources = {"ledger": defs.resources["ledger"]}
-        with dg.build_sensor_context(instance=instance, resources=resources) as context:
+        with dg.build_sensor_context(
+            instance=instance, cursor=cursor, resources=resources
+        ) as context:
             return defs.resolve_sensor_def(sensor).evaluate_tick(context)
 
     return look

@@ -114,8 +114,8 @@ def test_a_failed_slice_fails_the_run_and_the_cursor_waits(home, execute, rows, 
     ]
     ((cursor,),) = rows("SELECT normalized_instant FROM ing_cursor")
     assert cursor.startswith(day(1).date().isoformat())
-    (event,) = result.get_asset_materialization_events()
-    assert event.materialization.metadata["slices_failed"].value == 1
+    (plan, *_) = result.get_asset_materialization_events()
+    assert plan.materialization.metadata["slices_failed"].value == 1
 
 
 def test_the_next_run_fills_the_hole(home, execute, rows, grumpy):

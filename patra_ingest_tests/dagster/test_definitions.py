@@ -1,5 +1,6 @@
 """What Dagster loads: complete, valid, and free of retries that would fight the ledger's."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -16,18 +17,31 @@ JOBS = {
     "ingest_job": ["compile_spec", "open_plan", "cut_slices", "execute_slice", "settle"],
     "plan_job": ["compile_spec", "open_plan", "queue_slices"],
     "execute_job": ["open_lanes", "execute_slice", "settle"],
-    "go_on_job": ["go_on"],
-    "publish_job": ["publish_messages"],
+    "reslice_job": ["go_on"],
+    "update_candidates_job": ["plan_updates"],
+    "replay_job": ["replay_batches"],
+    "publish_outbox_job": ["publish_messages"],
+    "upkeep_job": [
+        *("free_leases", "drop_quotas", "verify_cursors", "drop_old_bodies", "drop_dagster_runs")
+    ],
 }
 
 
 def test_the_definitions_can_be_loaded():
     dg.Definitions.validate_loadable(defs)
 
-    assert [job.name for job in defs.jobs] == list(JOBS)
+    assert {job.name for job in defs.jobs} == {*JOBS, "check_job"}
     assert set(defs.resources) == {"ledger", "registry", "rate_gate", "cursors"}
-    assert [sensor.name for sensor in defs.sensors] == ["queued_tasks", "waiting_plans"]
-    assert [schedule.name for schedule in defs.schedules] == ["harvest_schedule"]
+    off = {dg.DefaultSensorStatus.STOPPED, dg.DefaultScheduleStatus.STOPPED}
+    assert {one.default_status for one in [*defs.sensors, *defs.schedules]} == off
+
+
+def test_the_readme_names_exactly_what_dagster_shows():
+    text = (ROOT / "README.md").read_text()
+    told = text[text.index("`make dev`") : text.index("| a run: slices in lanes")]
+    shown = [*defs.jobs, *defs.sensors, *defs.schedules]
+
+    assert set(re.findall(r"`(\w+)`", told)) == {one.name for one in shown}
 
 
 @pytest.mark.parametrize(("job", "ops"), JOBS.items(), ids=JOBS)
@@ -59,7 +73,9 @@ def test_every_endpoint_of_the_built_in_packs_with_a_window_is_an_asset_below_it
             if part.usage == "DETAIL":  # it completes others; the records are theirs
                 assert spec is None
                 continue
-            assert [dep.asset_key.to_user_string() for dep in spec.deps] == [source]
+            plans = f"plans/{pack.provenance.code}/{endpoint}"
+            assert [dep.asset_key.to_user_string() for dep in spec.deps] == [plans]
+            assert [dep.asset_key.to_user_string() for dep in specs[plans].deps] == [source]
 
 
 def test_dagster_yaml_works_as_it_is(tmp_path, monkeypatch):

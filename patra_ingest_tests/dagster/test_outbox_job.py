@@ -1,4 +1,4 @@
-"""`publish_job`: the outbox from Dagster, without a secret in what Dagster keeps."""
+"""`publish_outbox_job`: the outbox from Dagster, without a secret in what Dagster keeps."""
 
 import json
 
@@ -21,7 +21,7 @@ def publish(home, ledger, instance):
         add_changes(tx, changes, Lineage(), NOON)
 
     def run(**config):
-        return defs.resolve_job_def("publish_job").execute_in_process(
+        return defs.resolve_job_def("publish_outbox_job").execute_in_process(
             run_config={"ops": {"publish_messages": {"config": config}}},
             instance=instance,
             raise_on_error=False,

@@ -1,6 +1,4 @@
-"""Planning and executing in separate runs: plan_job, the sensor, execute_job, the schedule."""
-
-from datetime import UTC, datetime
+"""Planning and executing in separate runs: plan_job, the sensor, execute_job."""
 
 import dagster as dg
 import pytest
@@ -35,8 +33,8 @@ def test_a_plan_only_queues_and_a_drain_executes_it(home, plan, execute, ledger,
     assert drained.success
     with ledger.read() as tx:
         assert list_ids(tx, "sandbox", "works") == set(sandbox.truth(day(0), day(3)).ids)
-    (event,) = drained.get_asset_materialization_events()
-    assert event.asset_key == dg.AssetKey(["records", "sandbox", "works"])
+    told = {event.asset_key for event in drained.get_asset_materialization_events()}
+    assert dg.AssetKey(["records", "sandbox", "works"]) in told
 
 
 def test_several_lanes_take_every_task_once(home, plan, execute):
@@ -55,7 +53,7 @@ def test_an_empty_queue_is_drained_at_once(home, execute):
 
 
 def test_the_sensor_waits_while_nothing_is_due(home, tick):
-    looked = tick("queued_tasks")
+    looked = tick("queued_harvest")
 
     assert looked.run_requests == []
     assert looked.skip_message == "0 tasks are due, 0 executor runs are active"
@@ -64,7 +62,7 @@ def test_the_sensor_waits_while_nothing_is_due(home, tick):
 def test_the_sensor_starts_an_executor_when_tasks_are_due(home, plan, tick):
     plan()
 
-    (request,) = tick("queued_tasks").run_requests
+    (request,) = tick("queued_harvest").run_requests
 
     assert dg.validate_run_config(defs.resolve_job_def("execute_job"), request.run_config)
     assert request.run_key is None
@@ -86,7 +84,7 @@ def test_an_executor_that_is_active_is_not_started_twice(
     home, plan, tick, instance, status, started
 ):
     plan()
-    (request,) = tick("queued_tasks").run_requests
+    (request,) = tick("queued_harvest").run_requests
     instance.create_run_for_job(
         defs.resolve_job_def("execute_job"),
         run_config=request.run_config,
@@ -94,26 +92,4 @@ def test_an_executor_that_is_active_is_not_started_twice(
         status=status,
     )
 
-    assert len(tick("queued_tasks").run_requests) == started
-
-
-def test_the_schedule_plans_every_endpoint_once(home, instance):
-    noon = datetime(2025, 9, 20, 12, tzinfo=UTC)
-    resources = {"registry": defs.resources["registry"], "ledger": defs.resources["ledger"]}
-    with dg.build_schedule_context(
-        instance=instance, scheduled_execution_time=noon, resources=resources
-    ) as context:
-        looked = defs.resolve_schedule_def("harvest_schedule").evaluate_tick(context)
-
-    asked = {request.run_key: request for request in looked.run_requests}
-    assert {key.rpartition("/")[0] for key in asked} == {
-        "epmc/search",
-        "pubmed/changed",
-        "pubmed/new",
-        "sandbox/works",
-        "sandbox/works-by-offset",
-    }
-    assert {key.rpartition("/")[2] for key in asked} == {"2025-09-20T12:00:00+00:00"}
-    for request in asked.values():
-        assert dg.validate_run_config(defs.resolve_job_def("plan_job"), request.run_config)
-        assert request.tags["patra/operation"] == "HARVEST"
+    assert len(tick("queued_harvest").run_requests) == started

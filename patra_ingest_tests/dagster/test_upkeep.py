@@ -33,13 +33,13 @@ def test_the_sensor_goes_on_with_a_plan_when_its_queue_has_room(home, execute, r
     planned = backfill(execute, sandbox, "plan_job")
     assert planned.success
     assert rows("SELECT status_code FROM ing_plan") == [("PARTIAL",)]
-    assert tick("waiting_plans").skip_message == "no plan waits that could go on"
+    assert tick("reslice_requests").skip_message == "no plan waits that could go on"
 
     execute("execute_job", operation="BACKFILL")
 
-    (request,) = tick("waiting_plans").run_requests
+    (request,) = tick("reslice_requests").run_requests
     assert request.tags["patra/waiting"] == "plan 1"
-    assert execute("go_on_job").output_for_node("go_on") == 46
+    assert execute("reslice_job").output_for_node("go_on") == 46
     assert rows("SELECT status_code FROM ing_plan") == [("READY",)]
 
 
@@ -60,11 +60,11 @@ def test_the_sensor_has_too_big_slices_cut_again(home, execute, ledger, rows, sa
     execute("plan_job", provenance="sandbox", base_url=sandbox.url, **days)
     ask_to_reslice(ledger)
 
-    (request,) = tick("waiting_plans").run_requests
+    (request,) = tick("reslice_requests").run_requests
     assert request.tags["patra/waiting"] == "1 slices to cut again"
-    assert execute("go_on_job").output_for_node("go_on") == 2
+    assert execute("reslice_job").output_for_node("go_on") == 2
     assert rows("SELECT COUNT(*) FROM ing_plan_slice WHERE parent_slice_id = 1") == [(2,)]
-    assert tick("waiting_plans").skip_message
+    assert tick("reslice_requests").skip_message
 
 
 def test_nothing_is_cut_again_while_it_is_held(home, execute, ledger, rows, sandbox, tick):
@@ -72,8 +72,8 @@ def test_nothing_is_cut_again_while_it_is_held(home, execute, ledger, rows, sand
     execute("plan_job", provenance="sandbox", base_url=sandbox.url, **days)
     ask_to_reslice(ledger, hold=True)
 
-    assert tick("waiting_plans").skip_message == "no plan waits that could go on"
-    assert execute("go_on_job").output_for_node("go_on") == 0
+    assert tick("reslice_requests").skip_message == "no plan waits that could go on"
+    assert execute("reslice_job").output_for_node("go_on") == 0
 
 
 def test_a_slice_that_cannot_be_cut_fails_the_upkeep(home, execute, ledger, sandbox):
@@ -81,7 +81,7 @@ def test_a_slice_that_cannot_be_cut_fails_the_upkeep(home, execute, ledger, sand
     execute("plan_job", provenance="sandbox", base_url=sandbox.url, **second)
     ask_to_reslice(ledger)
 
-    result = execute("go_on_job")
+    result = execute("reslice_job")
 
     assert not result.success
     (event,) = [event for event in result.all_events if event.is_step_failure]
