@@ -37,7 +37,7 @@ def ride_out(
             too_late = clock.monotonic() - began + pause > longest
             if stop.is_set() or too_late or busy > 1:
                 raise
-            if pause == _FIRST_PAUSE:
+            if pause == _FIRST_PAUSE and not busy:
                 _log.warning("%s Trying again.", error.what)
             clock.wait(stop, pause)
             pause = min(pause * 2, _LONGEST_PAUSE)
