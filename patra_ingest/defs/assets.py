@@ -8,6 +8,7 @@ first materialization.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, time
+from functools import cache
 
 import dagster as dg
 
@@ -57,8 +58,9 @@ class Place:
     endpoint: str
 
 
+@cache
 def builtin_sources() -> list[Pack]:
-    """Return the packs that come with us, read."""
+    """Return the packs that come with us, read once."""
     return [read_pack(path) for path in builtin_packs()]
 
 

@@ -12,12 +12,12 @@ from functools import cache
 import dagster as dg
 from dagster._utils.schedules import cron_string_iterator  # no public name; Dagster's own cron
 
+from patra_ingest.defs.assets import builtin_sources
 from patra_ingest.defs.planning import TriggerConfig, plan_job
 from patra_ingest.defs.resources import RegistryResource
 from patra_ingest.defs.runs import named
 from patra_ingest.model.codes import Operation
-from patra_ingest.packs import builtin_packs
-from patra_ingest.registry.pack import EndpointPart, Pack, SchedulePart, read_pack
+from patra_ingest.registry.pack import EndpointPart, Pack, SchedulePart
 from patra_ingest.registry.read import EndpointName
 from patra_ingest.spec.planning import Courtesy
 
@@ -39,7 +39,7 @@ def declared() -> dict[EndpointName, SchedulePart | None]:
 
 
 def _parts() -> Iterator[tuple[EndpointName, EndpointPart, Pack]]:
-    for pack in map(read_pack, builtin_packs()):
+    for pack in builtin_sources():
         for endpoint, part in pack.endpoints.items():
             for operation in part.operations:
                 if operation in USUAL:
