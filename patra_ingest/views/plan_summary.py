@@ -117,13 +117,17 @@ def _cursor_step(
     tx: Connection, plan_id: PlanId, root: int
 ) -> tuple[datetime | None, datetime | None]:
     query = (
-        "SELECT prev_instant, new_instant FROM ing_cursor_event"
-        " WHERE schedule_instance_id = :root AND plan_id = :id AND reason = 'ADVANCE' ORDER BY id"
+        "SELECT prev_instant, new_instant, window_from FROM ing_cursor_event"
+        " WHERE schedule_instance_id = :root AND plan_id = :id AND reason = 'ADVANCE'"
+        " AND cursor_type_code = 'TIME' ORDER BY id"
     )
     steps = tx.execute(text(query), {"root": root, "id": plan_id}).all()
     if not steps:
         return None, None
-    return find_instant(steps[0][0]), read_instant(steps[-1][1])
+    # Workers that race may write their steps down in another order: the farthest one counts.
+    reached = [read_instant(step.new_instant) for step in steps]
+    down = steps[0].new_instant == steps[0].window_from
+    return find_instant(steps[0].prev_instant), min(reached) if down else max(reached)
 
 
 def _seconds(tx: Connection, plan_id: PlanId) -> float | None:
