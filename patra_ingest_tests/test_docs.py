@@ -12,12 +12,13 @@ import patra_ingest
 from patra_ingest.cli.app import app
 from patra_ingest.executor.attempt import TaskEnd
 from patra_ingest.executor.certificate import Verdict
-from patra_ingest.expr.conversions import CONVERSIONS
 from patra_ingest.expr.functions import FUNCTIONS
+from patra_ingest.expr.value import VALUE_CALLS
 from patra_ingest.model import codes
 from patra_ingest.model.lifecycle import MACHINES, mermaid
 from patra_ingest.model.records import ChangeRule
 from patra_ingest.settings import Settings
+from patra_ingest.spec.common_shape import COMMON_FIELDS
 from patra_ingest.spec.subject import VARIABLES
 from patra_ingest.spec.words import Action, Downgrade, Meaning, PagingType, StopRule
 
@@ -148,7 +149,7 @@ def test_the_glossary_explains_every_code(enum: type[StrEnum]):
     "words",
     [
         FUNCTIONS,
-        CONVERSIONS,
+        VALUE_CALLS,
         VARIABLES,
         Action,
         ChangeRule,
@@ -165,6 +166,14 @@ def test_the_page_on_packs_speaks_of_every_word(words):
     assert [
         word for word in words if not re.search(rf"(?<!\w){re.escape(word)}(?!\w)", taught)
     ] == []
+
+
+def test_the_page_on_packs_lists_the_common_record():
+    rows = table(sections(ROOT / "docs" / "sources.md")["The common record"])
+
+    assert [(name.strip("`"), meaning, written) for name, meaning, written in rows] == [
+        (name, field.meaning, field.written) for name, field in COMMON_FIELDS.items()
+    ]
 
 
 @pytest.mark.parametrize("kind", MACHINES, ids=lambda kind: kind.__name__)

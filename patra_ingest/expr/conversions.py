@@ -30,6 +30,10 @@ _TAG = re.compile(
 _INLINE = {"a", "abbr", "b", "bold", "em", "font", "i", "italic", "mark", "s", "sc", "small"}
 _INLINE |= {"span", "strike", "strong", "sub", "sup", "tt", "u", "underline"}
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+# Crossref's own advice for DOIs, without the old ones that hold spaces.
+_DOI = re.compile(
+    r"(?:https?://(?:dx\.)?doi\.org/|doi:\s*)?(10\.\d{4,9}/\S+)", re.ASCII | re.IGNORECASE
+)
 _YES_NO = {"y": True, "yes": True, "true": True, "1": True}
 _YES_NO |= {"n": False, "no": False, "false": False, "0": False}
 
@@ -58,6 +62,16 @@ def _before(text: str) -> Apply:
 def _regex(pattern: str) -> Apply:
     found = safe_regex(pattern)
     return lambda value: found.first_group(require_text(value))
+
+
+def _doi(value: Value) -> str | None:
+    """Write a DOI as everybody can compare it; null for a text that is none."""
+    found = _DOI.fullmatch(require_text(value).strip())
+    return found[1].lower() if found else None
+
+
+def _exists(values: Value) -> bool:
+    return any(value not in ("", [], {}) for value in _present(values))
 
 
 def _split(separator: str) -> Apply:
@@ -193,10 +207,12 @@ CONVERSIONS: Mapping[str, Function] = {
     ),
     "before": Function(_before, least=1, most=1, takes_each=True),
     "regex": Function(_regex, least=1, most=1, takes_each=True),
+    "doi": Function(lambda: _doi, takes_each=True),
     "split": Function(_split, least=1, most=1),
     "join": Function(_join, most=1, takes_all=True),
     "list": Function(lambda: _listed, takes_all=True),
     "count": Function(lambda: lambda values: len(_present(values)), takes_all=True),
+    "exists": Function(lambda: _exists, takes_all=True),
     "first": Function(lambda: lambda values: next(iter(_present(values)), None), takes_all=True),
     "int": Function(lambda: to_int, takes_each=True),
     "number": Function(lambda: _number, takes_each=True),

@@ -7,9 +7,11 @@
 
 A path gives its first value; with a conversion for all values (`list`, `join`, `count`, `first`)
 in the row it gives them all, and those before it convert each. An element without text is null.
+`each('${$.family}, ${$.given}', '$.name')` is an expression over every value of a list, here the
+names of authors, written out of their parts; of several the first that is not null.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
@@ -18,8 +20,10 @@ from patra_ingest.expr.conversions import CONVERSIONS
 from patra_ingest.expr.functions import to_text
 from patra_ingest.expr.path import Path, Tree, compile_path
 from patra_ingest.expr.places import (
+    Apply,
     Body,
     Call,
+    Function,
     Value,
     parse_calls,
     require_few,
@@ -120,6 +124,23 @@ def _compiled(texts: tuple[str, ...]) -> ValueExpr:
     return ValueExpr(text, tuple(dict.fromkeys(place.path.text for place in places)), choices)
 
 
+def _each(*said: str) -> Apply:
+    inner = compile_value(said)
+
+    def apply(values: Value) -> list[Value] | None:
+        listed = values if isinstance(values, list) else [values]
+        found = [inner.find(value) for value in listed if value is not None]
+        return [value for value in found if value is not None] or None
+
+    return apply
+
+
+VALUE_CALLS: Mapping[str, Function] = {
+    **CONVERSIONS,
+    "each": Function(_each, least=1, most=4, takes_all=True, takes_node=True),
+}
+
+
 def _parse(text: str) -> _Found | _Text:
     require_short(text)
     if text[:1] == "$" and text[1:2] in ("", ".", "[", "|"):
@@ -145,7 +166,7 @@ def _parse_found(text: str, body: Body, may_be_optional: bool) -> _Found:
         path = compile_path(said)
     except ValueError as error:
         raise ValueError(f"{text}: at {body.start}: {error}") from error
-    calls = parse_calls(text, body, end, CONVERSIONS)
+    calls = parse_calls(text, body, end, VALUE_CALLS)
     at = next((i for i, call in enumerate(calls) if call.function.takes_all), len(calls))
     takes_node = bool(calls) and calls[0].function.takes_node
     return _Found(path, calls[:at], calls[at:], is_optional, takes_node)

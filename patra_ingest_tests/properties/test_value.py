@@ -7,10 +7,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from patra_ingest.expr.conversions import CONVERSIONS
 from patra_ingest.expr.path import compile_path
 from patra_ingest.expr.time_pattern import time_pattern
-from patra_ingest.expr.value import compile_value
+from patra_ingest.expr.value import VALUE_CALLS, compile_value
 from patra_ingest.expr.xml_tree import read_xml
 
 
@@ -40,9 +39,11 @@ paths = (
     | st.sampled_from(["$..b", "$.a.@v", "$.a.c", "$.list[0:3]", "$.object.`len`", "$..*"])
     | st.sampled_from(["$.list[?(@.b == 2)]", "$.list[?(@ == 'a')]", "$.*[?(@.b)]"])
 )
-arguments = st.sampled_from(["", "()", "('x')", "(';')", "('UTC')", "('(a)')", "('UTC','yyyy')"])
+arguments = st.sampled_from(
+    ["", "()", "('x')", "(';')", "('UTC')", "('(a)')", "('UTC','yyyy')"]
+) | st.sampled_from(["('$.b')", "('${$.b}-${$.object?}')", "('$.object','$')"])
 calls = st.lists(
-    st.builds("|{}{}".format, st.sampled_from([*CONVERSIONS, "eval"]), arguments), max_size=3
+    st.builds("|{}{}".format, st.sampled_from([*VALUE_CALLS, "eval"]), arguments), max_size=3
 ).map("".join)
 found = st.builds("{}{}".format, paths, calls)
 likely = found | st.lists(st.builds("${{{}}}".format, found) | st.just("x"), max_size=3).map(

@@ -215,3 +215,75 @@ def test_an_expression_knows_its_paths_and_its_text():
     assert compile_value("$.a") is compile_value("$.a")
     assert compile_value("$.a") == compile_value(["$.a"])
     assert compile_value("$.a") != compile_value("$.b")
+
+
+AUTHORS = {
+    "authors": [
+        {"family": "Lovelace", "given": "Ada"},
+        {"family": "Plato"},
+        {"name": "WHO"},
+        None,
+        {},
+    ],
+    "one": {"family": "Bo"},
+    "none": None,
+}
+NAMES = "each('${$.family}, ${$.given}', '$.family', '$.name')"
+
+
+@pytest.mark.parametrize(
+    ("said", "value"),
+    [
+        (f"$.authors|{NAMES}", ["Lovelace, Ada", "Plato", "WHO"]),
+        (f"$.authors[*]|{NAMES}|join('; ')", "Lovelace, Ada; Plato; WHO"),
+        (f"$.one|{NAMES}", ["Bo"]),
+        (f"$.none|{NAMES}", None),
+        (f"$.absent|{NAMES}", None),
+        ("$.authors|each('$.absent')", None),
+        ("$.authors|each('${$.family|upper}')|first", "LOVELACE"),
+    ],
+)
+def test_each_is_an_expression_over_every_value(said, value):
+    assert compile_value(said).find(AUTHORS) == value
+
+
+def test_each_reads_elements_as_it_reads_objects():
+    assert compile_value("$.Authors.Author|each('<${$.Name}>')").find(ARTICLE) == ["<Ada>", "<Bo>"]
+
+
+def test_each_refuses_an_expression_it_cannot_read():
+    with pytest.raises(ValueError, match=r"each: .*no function nope"):
+        compile_value("$.authors|each('${$.family|nope}')")
+
+
+@pytest.mark.parametrize(
+    ("item", "value"),
+    [
+        ({}, False),
+        ({"a": None}, False),
+        ({"a": ""}, False),
+        ({"a": []}, False),
+        ({"a": "x"}, True),
+        ({"a": 0}, True),
+        ({"a": ["", "x"]}, True),
+    ],
+)
+def test_exists_tells_whether_there_is_something(item, value):
+    assert compile_value("$.a|exists").find(item) is value
+
+
+@pytest.mark.parametrize(
+    ("said", "value"),
+    [
+        ("10.1000/AbC", "10.1000/abc"),
+        ("https://doi.org/10.1000/AbC", "10.1000/abc"),
+        ("http://dx.doi.org/10.1000/AbC", "10.1000/abc"),
+        (" doi: 10.1000/AbC ", "10.1000/abc"),
+        ("DOI:10.1000/(SICI)1", "10.1000/(sici)1"),
+        ("https://example.org/10.1000/AbC", None),
+        ("10.1000/a b", None),
+        ("hdl:10.1/x", None),
+    ],
+)
+def test_a_doi_is_written_in_one_way_or_is_none(said, value):
+    assert compile_value("$.a|doi").find({"a": said}) == value
