@@ -154,7 +154,7 @@ def _print(ledger, times):
 
 def measure_latency(folder):
     """Print how lanes hide a slow source: 8 slices, 50 ms per answer, pages of 20."""
-    records, size = 1_600, 20
+    records, size = 8_000, 20
     pages = records / size + DAYS  # the last page of a slice is seldom full
     with start_sandbox(World(records, START, DAYS, 1), Behaviour(latency_ms=LATENCY_MS)) as box:
         alone = None
@@ -171,14 +171,24 @@ def measure_latency(folder):
 
 def measure_memory(folder):
     """Print the peak memory of a worker that harvests few records, and many."""
-    for records in (10_000, MANY):
-        with start_sandbox(World(records, START, DAYS, 1)) as box:
-            code = (
-                "import resource; from pathlib import Path; from bench.harvest import engine;"
-                f"engine({box.url!r}, Path({str(folder)!r}), '', 1, {records}, 1000);"
-                "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)"
-            )
-            run = subprocess.run(
-                [sys.executable, "-c", code], check=True, stdout=subprocess.PIPE, text=True
-            )
-        print(f"{records:>7} records  {run.stdout.strip()} MB at most")
+    for size in (PAGE, 1000):
+        peaks = [_peak(folder, records, size) for records in (10_000, MANY)]
+        few, many = peaks
+        print(
+            f"pages of {size:>4}: {few} MB at most for 10,000 records, {many} MB for {MANY:,},"
+            f" {many / few:.2f} ×"
+        )
+
+
+def _peak(folder, records, page_size):
+    """Return the peak memory, in MB, of a process that harvests so many records."""
+    with start_sandbox(World(records, START, DAYS, 1)) as box:
+        code = (
+            "import resource; from pathlib import Path; from bench.harvest import engine;"
+            f"engine({box.url!r}, Path({str(folder)!r}), '', 1, {records}, {page_size});"
+            "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)"
+        )
+        run = subprocess.run(
+            [sys.executable, "-c", code], check=True, stdout=subprocess.PIPE, text=True
+        )
+    return int(run.stdout)

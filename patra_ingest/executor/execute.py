@@ -28,6 +28,7 @@ from patra_ingest.executor.attempt import Attempt, TaskEnd, evidence_of, with_al
 from patra_ingest.executor.certificate import Certificate, Verdict, certify
 from patra_ingest.executor.decoding import Decoded
 from patra_ingest.executor.family import require_family
+from patra_ingest.executor.garbage import collect_between_batches
 from patra_ingest.executor.history import require_reach
 from patra_ingest.executor.leased import Work
 from patra_ingest.executor.limits import find_excess, remaining
@@ -157,6 +158,8 @@ class TaskExecutor:
             attempt.add(done.stats, batch_id, done.following)
             keep_token(self._cursors, work, batch_id, done.following)
             on_batch(done.stats)
+            del answer, done
+            collect_between_batches()
             excess = find_excess(work, history) if attempt.place else None
             if excess is not None:
                 raise excess
