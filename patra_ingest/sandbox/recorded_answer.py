@@ -11,14 +11,14 @@ be larger, it selects other fields. So parameters matter in different ways:
 
 The method must be the same, but a form that is posted and the same parameters in an address are one
 question. The path must be the same; a date in it may be another date. `Rules` says it otherwise.
-Where several fit alike, the walk goes on in the sequence it is in, in its order.
+Where several fit alike, the walk goes on in the sequence it is in, in its order and to its end.
 """
 
 import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -251,6 +251,9 @@ def choose(
     best = min(one.rank for one in good)
     alike = [one for one in good if one.rank == best]
     chosen = min(alike, key=lambda one: _turn(one.recording, memory))
+    if len(alike) > 1 and chosen.recording.sequence and memory.served[chosen.recording.name]:
+        told = ("its sequence has come to its end",)
+        return [replace(one, against=told) for one in alike[-3:]]
     _remember(chosen.recording, recordings, memory)
     return chosen
 

@@ -1,0 +1,20 @@
+"""The table of the recorded suite, printed when its tests have run."""
+
+import pytest
+
+from patra_ingest_tests.sources.suite.table import Row, write_table
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print one row for each source whose cases ran or were skipped."""
+    rows: dict[tuple[str, str], Row] = {}
+    for outcome in ("passed", "failed", "error", "skipped"):
+        for report in terminalreporter.stats.get(outcome, []):
+            told = dict(getattr(report, "user_properties", ()))
+            if "suite" in told:
+                row = rows.setdefault(tuple(told["suite"]), Row())
+                row.add(outcome, told.get("numbers"))
+    if rows:
+        terminalreporter.ensure_newline()
+        for line in write_table(rows):
+            terminalreporter.write_line(line)
