@@ -11,14 +11,15 @@ be larger, it selects other fields. So parameters matter in different ways:
 
 The method must be the same, but a form that is posted and the same parameters in an address are one
 question. The path must be the same; a date in it may be another date. `Rules` says it otherwise.
-Where several fit alike, the walk goes on in the sequence it is in, in its order and to its end.
+Where several fit alike, the walk goes on in the sequence it is in, in its order; the last of them
+answers whoever asks on.
 """
 
 import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -121,13 +122,15 @@ class Fit:
     recording: Recording
     against: tuple[str, ...]  # why it is no answer, the weightiest reason first
     is_elsewhere: bool = False  # it is about another path
+    is_other_count: bool = False  # one of both wants no records, only their number
     differences: int = 0  # dates aside
     exact_differences: int = 0
 
     @property
-    def rank(self) -> tuple[bool, int, int, int]:
+    def rank(self) -> tuple[bool, int, bool, int, int]:
         """The smaller, the better."""
-        return self.is_elsewhere, len(self.against), self.differences, self.exact_differences
+        differences = (self.is_other_count, self.differences, self.exact_differences)
+        return self.is_elsewhere, len(self.against), *differences
 
 
 def fit(asked: Question, recording: Recording, rules: Rules) -> Fit:
@@ -144,7 +147,12 @@ def fit(asked: Question, recording: Recording, rules: Rules) -> Fit:
     ]
     mine, its = _others(asked, rules), _others(was, rules)
     dated, exact = _count(_undated(mine), _undated(its)), _count(mine, its)
-    return Fit(recording, tuple(against), is_elsewhere, dated, exact)
+    is_other_count = _only_counts(asked) != _only_counts(was)
+    return Fit(recording, tuple(against), is_elsewhere, is_other_count, dated, exact)
+
+
+def _only_counts(question: Question) -> bool:
+    return any(_plain(name) in _SIZE and value == "0" for name, value in question.params)
 
 
 def leads_on(url: str, rules: Rules) -> bool:
@@ -219,9 +227,8 @@ def _others(question: Question, rules: Rules) -> Counter[tuple[str, str]]:
 
 def _is_aside(name: str, value: str, rules: Rules) -> bool:
     plain = _plain(name)
-    is_length = plain in _SIZE and value != "0"  # a page without records is another question
-    is_known = _is_position(name, value, rules) or plain in _IDS | _WHO
-    return is_known or is_length or is_secret_name(plain, as_parameter=True)
+    is_known = _is_position(name, value, rules) or plain in _IDS | _WHO | _SIZE
+    return is_known or is_secret_name(plain, as_parameter=True)
 
 
 def _undated(params: Counter[tuple[str, str]]) -> Counter[tuple[str, str]]:
@@ -250,17 +257,15 @@ def choose(
         return sorted(fits, key=lambda one: one.rank)[:3]
     best = min(one.rank for one in good)
     alike = [one for one in good if one.rank == best]
-    chosen = min(alike, key=lambda one: _turn(one.recording, memory))
-    if len(alike) > 1 and chosen.recording.sequence and memory.served[chosen.recording.name]:
-        told = ("its sequence has come to its end",)
-        return [replace(one, against=told) for one in alike[-3:]]
+    here = [one for one in alike if _sequence(one.recording) == memory.sequence] or alike
+    # In their order; who asks on after the last is told the last again.
+    chosen = next((one for one in here if not memory.served[one.recording.name]), here[-1])
     _remember(chosen.recording, recordings, memory)
     return chosen
 
 
-def _turn(recording: Recording, memory: Memory) -> tuple[bool, int]:
-    own = recording.sequence.id if recording.sequence else None
-    return own != memory.sequence, memory.served[recording.name]
+def _sequence(recording: Recording) -> str | None:
+    return recording.sequence.id if recording.sequence else None
 
 
 def _remember(recording: Recording, recordings: Sequence[Recording], memory: Memory) -> None:
@@ -269,5 +274,5 @@ def _remember(recording: Recording, recordings: Sequence[Recording], memory: Mem
         for one in recordings:
             if one.sequence and one.sequence.id == place.id:
                 memory.served[one.name] = 0
-    memory.sequence = place.id if place else None
+    memory.sequence = _sequence(recording)
     memory.served[recording.name] += 1

@@ -2,7 +2,9 @@
 
 import pytest
 
-from patra_ingest_tests.sources.suite.table import Row, write_table
+pytest.register_assert_rewrite("patra_ingest_tests.sources.suite.run_case")
+
+from patra_ingest_tests.sources.suite.table import Row, write_table  # noqa: E402 - after the line above
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

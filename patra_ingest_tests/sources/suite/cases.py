@@ -97,16 +97,16 @@ class Served:
         if self.as_:
             method, _, url = self.as_.partition(" ")
             one = replace(one, method=method, url=url, asked_body="", sequence=None)
-        if self.path:
-            one = replace(one, url=urlsplit(one.url)._replace(path=self.path).geturl())
         if self.after:
             one = _behind(one, read_recording(folder, self.after))
+        if self.path:
+            one = replace(one, url=urlsplit(one.url)._replace(path=self.path).geturl())
         if self.status:
             one = replace(one, status=self.status)
         body = one.body
         for old, new in self.swap.items():
-            assert old.encode() in body, f"{self.file} does not hold {old}"
-            body = body.replace(old.encode(), new.encode())
+            assert str(old).encode() in body, f"{self.file} does not hold {old}"
+            body = body.replace(str(old).encode(), str(new).encode())
         return replace(one, body=body)
 
 
