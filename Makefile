@@ -4,13 +4,16 @@ BIN    := .venv/bin
 export PATRA_HOME   ?= .patra
 export DAGSTER_HOME ?= $(abspath $(PATRA_HOME))/dagster
 
-.PHONY: demo test check dev bench month lock clean
+.PHONY: demo test recorded check dev bench month lock clean
 
 demo: .venv/ready          ## set up, harvest a local upstream through Dagster, show what happened
 	@$(BIN)/patra demo
 
 test: .venv/ready          ## every test; MySQL too when PATRA_TEST_MYSQL_URL is set or mysqld is found
 	@$(BIN)/pytest -n 2 --dist loadfile
+
+recorded: .venv/ready      ## every pack against recorded answers, and a table of it; real ones if they lie in ../shared
+	@$(BIN)/pytest -q --no-header -p no:cacheprovider patra_ingest_tests/sources/test_suite.py
 
 check: .venv/ready         ## format, lint, types, import contracts, file sizes, Dagster definitions
 	@$(BIN)/ruff format --check .

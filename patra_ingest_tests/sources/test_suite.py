@@ -3,6 +3,7 @@
 import pytest
 
 from patra_ingest.ledger.db import open_db
+from patra_ingest.packs import builtin_packs
 from patra_ingest.sandbox.recordings import read_recordings
 from patra_ingest_tests.pipeline.harness import Home
 from patra_ingest_tests.sources.suite.cases import (
@@ -15,6 +16,7 @@ from patra_ingest_tests.sources.suite.run_case import check, run_case
 
 SOURCES = [*recorded_sources(), *handmade_sources()]
 CASES = [case for source in SOURCES for case in source.cases]
+NO_SOURCE = {"sandbox"}  # a server of ours, tested as such
 
 
 def _is_there(kind):
@@ -56,6 +58,12 @@ def test_every_recording_of_a_source_is_served_or_is_said_why_not(source):
     said = {(folder, name) for folder in folders for name in source.not_asked}
 
     assert there - served == there & said
+
+
+def test_every_built_in_pack_has_hand_made_cases():
+    made = {source.code for source in handmade_sources()}
+
+    assert {path.stem for path in builtin_packs()} - NO_SOURCE == made
 
 
 @pytest.mark.parametrize("source", handmade_sources(), ids=lambda one: one.code)
