@@ -4,7 +4,18 @@ import sys
 
 import typer
 
-from patra_ingest.cli import budget, coverage, cursor, harvest, look, operate, outbox, setup, stage
+from patra_ingest.cli import (
+    budget,
+    coverage,
+    cursor,
+    fixture,
+    harvest,
+    look,
+    operate,
+    outbox,
+    setup,
+    stage,
+)
 from patra_ingest.cli import registry as packs
 from patra_ingest.cli import replay as evidence
 from patra_ingest.cli import signal as hints
@@ -54,6 +65,7 @@ messages.command("retry")(outbox.retry)
 app.add_typer(messages, name="outbox")
 app.command("replay")(evidence.replay)
 app.command("blackbox")(evidence.blackbox)
+app.command("fixture")(fixture.fixture)
 app.command("sandbox")(stage.sandbox)
 app.command("demo")(stage.demo)
 

@@ -16,11 +16,11 @@ _WORD = 8
 _SURELY_A_KEY = 16
 
 
-def hide(text: str, secrets: Iterable[str]) -> str:
+def hide(text: str, secrets: Iterable[str], by: str = HIDDEN) -> str:
     """Return `text` without the secrets, plain, percent-encoded (once or more) or JSON-escaped."""
     for secret in sorted(secrets, key=len, reverse=True):
         if secret:
-            text = _pattern(secret).sub(HIDDEN, text)
+            text = _pattern(secret).sub(by, text)
     return text
 
 

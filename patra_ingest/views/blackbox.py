@@ -69,7 +69,7 @@ def open_blackbox(
 ) -> BlackBox:
     """Gather the evidence of a batch, whatever its status; UnknownName when there is none."""
     run, batch = get_run(tx, run_id), get_batch(tx, run_id, batch_no)
-    stats = batch.stats
+    stats, secrets = batch.stats, secrets_of_run(tx, run, export.find_secret)
     form = {
         "exported": _exported(export),
         "keys": _keys(run, batch),
@@ -85,7 +85,7 @@ def open_blackbox(
         "quarantined": [asdict(item) for item in list_quarantined(tx, batch.id)],
         "cursorSteps": [asdict(step) for step in list_steps(tx, run)],
         "remarks": read_remarks(tx.execute(_REMARKS, {"id": batch.id}).scalar()),
-        "bodies": list(_bodies(raw, batch, export.with_body, _secrets(tx, run, export))),
+        "bodies": list(_bodies(raw, batch, export.with_body, secrets)),
     }
     return BlackBox(run_id, batch_no, batch.id, form)
 
@@ -162,12 +162,14 @@ def _batch_form(batch: KeptBatch) -> dict[str, Any]:
     }
 
 
-def _secrets(tx: Connection, run: KeptRun, export: Export) -> frozenset[str]:
+def secrets_of_run(
+    tx: Connection, run: KeptRun, find_secret: Callable[[str], str | None]
+) -> frozenset[str]:
     """Return the secrets of the plan's credentials: a source may have repeated a short one."""
     spec = get_plan(tx, PlanId(run.lineage.plan_id or 0)).spec
     known = [*spec.auth.credentials, *(spec.detail.auth.credentials if spec.detail else ())]
     places = {place for each in known for place in secrets_of(each.credential)}
-    return frozenset(secret for place in places if (secret := export.find_secret(place)))
+    return frozenset(secret for place in places if (secret := find_secret(place)))
 
 
 def _bodies(

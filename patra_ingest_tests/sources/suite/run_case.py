@@ -1,6 +1,6 @@
 """One case through the whole engine: apply, plan, work, and what the ledger then says."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -11,6 +11,7 @@ from patra_ingest.model.codes import Signal
 from patra_ingest.planner.trigger import Trigger
 from patra_ingest.planner.windowing import Asked
 from patra_ingest.registry.served import list_record_endpoints
+from patra_ingest.sandbox.recordings import Recording
 from patra_ingest.sandbox.replayer import Replayer, serve_recordings
 from patra_ingest.settings import Settings
 from patra_ingest.spec.overrides import parse_overrides
@@ -43,9 +44,9 @@ class Result:
     unanswered: list[str]
 
 
-def run_case(case: Case, home: Home) -> Result:
-    """Run a case on a fresh ledger."""
-    with serve_recordings(case.recordings()) as replayer:
+def run_case(case: Case, home: Home, recordings: Sequence[Recording] = ()) -> Result:
+    """Run a case on a fresh ledger, against its own recordings or others."""
+    with serve_recordings(recordings or case.recordings()) as replayer:
         home.apply(quick_pack(case.source, replayer.at))
         settings = Settings(home=home.folder, db_url=home.url, contact=CONTACT)
         with open_ingest(settings) as live:
