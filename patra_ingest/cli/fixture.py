@@ -102,7 +102,7 @@ def write_answers(
         recording = _recording(told, one, number, scrubber)
         more: dict[str, Any] = {
             "recorded_at": one.response.received_at.isoformat(),
-            "redactions": "secrets are REDACTED, mail addresses REDACTED-1, REDACTED-2, …",
+            "redactions": ["secrets: REDACTED", "mail addresses: REDACTED-1, REDACTED-2, …"],
             "headers_note": "of the headers only those that the ledger keeps",
         }
         write_recording(folder, recording, told.run.provenance, more)

@@ -27,14 +27,16 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from patra_ingest.model.secrets import is_secret_name
 from patra_ingest.sandbox.recordings import Recording
 
-_POSITION = frozenset(
+_TOKENS = frozenset(
     (
         *("cursor", "cursormark", "nextcursor", "pagecursor", "searchafter", "after", "scrollid"),
-        *("offset", "pageoffset", "start", "startrecord", "startindex", "startat", "retstart"),
-        *("skip", "page", "pagenumber", "pageno", "p", "continuation", "webenv", "querykey"),
-        *("token", "pagetoken", "nexttoken", "nextpagetoken", "resumptiontoken"),
+        *("token", "pagetoken", "nexttoken", "nextpagetoken", "resumptiontoken", "continuation"),
     )
 )
+_POSITION = _TOKENS | {
+    *("offset", "pageoffset", "start", "startrecord", "startindex", "startat", "retstart"),
+    *("skip", "page", "pagenumber", "pageno", "p", "webenv", "querykey"),
+}
 _IDS = frozenset(
     (
         *("id", "ids", "idlist", "uid", "uids", "pmid", "pmids", "pmcids", "doi", "dois"),
@@ -185,10 +187,19 @@ def _must(question: Question, rules: Rules) -> dict[str, str]:
         elif name in rules.ignored:
             continue
         elif _is_position(name, value, rules):
-            found |= {} if _is_first(plain, value) else {name: value}
+            found |= {} if _is_first(plain, value) else {name: _decoded(value)}
         elif plain in _IDS:
             ids |= {one for one in re.split(r"[,\s]+", value) if one}
+    if any(_plain(name) in _TOKENS for name in found):  # a token says it all
+        numbers = _POSITION - _TOKENS
+        found = {name: value for name, value in found.items() if _plain(name) not in numbers}
     return {**found, "ids": ",".join(sorted(ids))} if ids else found
+
+
+def _decoded(token: str) -> str:
+    """Return a token as it is meant: some are handed out encoded, and not all encode them again."""
+    plain = unquote(token)
+    return token if plain == token else _decoded(plain)
 
 
 def _is_position(name: str, value: str, rules: Rules) -> bool:

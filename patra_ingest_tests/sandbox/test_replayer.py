@@ -61,6 +61,8 @@ def page(name, query, body=b"{}", **more):
             "from=2025-01-02", "from=2014-12-24", True, id="a date after from is a window"
         ),
         pytest.param("cursor=abc", "cursor=abd", False, id="another cursor"),
+        pytest.param("token=a%253Ab", "token=a%3Ab", True, id="a token, encoded once more"),
+        pytest.param("token=t1", "token=t1&offset=100", True, id="a token says it all"),
         pytest.param("id=1,2", "id=2%2C1", True, id="the same ids in another order"),
         pytest.param("id=1,2", "id=1", False, id="other ids"),
         pytest.param("id=1", "", False, id="ids, where none were asked for"),

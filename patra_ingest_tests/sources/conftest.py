@@ -4,7 +4,8 @@ import pytest
 
 pytest.register_assert_rewrite("patra_ingest_tests.sources.suite.run_case")
 
-from patra_ingest_tests.sources.suite.table import Row, write_table  # noqa: E402 - after the line above
+from patra_ingest_tests.sources.suite.cases import SKIPPED  # noqa: E402 - after the line above
+from patra_ingest_tests.sources.suite.table import Row, write_table  # noqa: E402
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -18,5 +19,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
                 row.add(outcome, told.get("numbers"))
     if rows:
         terminalreporter.ensure_newline()
+        skipped = [one for one in terminalreporter.stats.get("skipped", []) if _is_missed(one)]
+        if skipped:
+            lines = ("", f"Recorded answers of real sources: {len(skipped)} SKIPPED, {SKIPPED}")
+            terminalreporter.write("\n".join((*lines, "")), yellow=True)
         for line in write_table(rows):
             terminalreporter.write_line(line)
+
+
+def _is_missed(report: pytest.TestReport) -> bool:
+    return SKIPPED in str(report.longrepr) and "test_suite.py" in report.nodeid

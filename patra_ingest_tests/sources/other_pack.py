@@ -1,7 +1,9 @@
 """A pack for tests only: one endpoint for each shape of answer that the built-in packs lack.
 
-It only reads recordings; what its requests say is as little as the pack language asks for.
+What its requests say is as little as the pack language asks for.
 """
+
+from typing import Any
 
 import yaml
 
@@ -178,3 +180,11 @@ endpoints:
 def other_pack() -> Pack:
     """Return the pack, read."""
     return parse_pack(PackText("the test's pack", yaml.safe_load(_TEXT), {}))
+
+
+def other_text(endpoint: str, path: str) -> dict[str, Any]:
+    """Return the text of the pack with one endpoint only, which asks for another path."""
+    text: dict[str, Any] = yaml.safe_load(_TEXT)
+    own = text["endpoints"][endpoint]
+    own["request"]["path"] = path
+    return {**text, "endpoints": {endpoint: own}}

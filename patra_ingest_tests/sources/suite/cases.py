@@ -10,12 +10,13 @@ A file is one source:
     - case: three pages end with a short one     # the sentence that is tested
       each: [a.json, b.json]        # one case for each of these, which is served first …
       each_as: GET https://api.crossref.org/works         # … as the answer to this question
+      folder: oai-pmc               # another one than the file's, if its files are there
       endpoint: works
       operation: HARVEST            # HARVEST unless told otherwise
       window: [2025-01-01, 2025-01-02]           # [from, to); this one unless told otherwise
       partition: biorxiv            # none unless told
       ask_for: ["10.5555/1"]        # UPDATE only: ids that signals name; or read, as `ids`
-      set: [paging.page_size=2]     # as after --set
+      set: [paging.page_size=2]     # as after --set; {url} is where the recordings are served
       query: {term: {…}}            # a neutral query
       secrets: {CORE_API_KEY: invented}          # variables of the environment, for credentials
       serve:                        # in this order; hand-made: all of the folder unless told

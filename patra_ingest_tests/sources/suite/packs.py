@@ -1,7 +1,6 @@
 """A built-in pack that asks the replayer instead of its source, as fast as it can."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from patra_ingest.packs import FOLDER
@@ -13,11 +12,16 @@ _SLOW = ("min_interval", "vendor", "warm_up", "quotas", "also")
 _FAST: dict[str, Any] = {"per_second": 500, "burst": 50, "in_flight": 8}
 
 
-def quick_pack(code: str, at: Callable[[str], str], folder: Path = FOLDER) -> Pack:
-    """Return a pack whose addresses `at` has turned, without the limits of its source."""
-    text = read_pack_file(folder / f"{code}.yaml")
-    tree = {"http": {}, **text.value}
-    return parse_pack(PackText(text.where, _turned(tree, at), {}))
+def quick_pack(code: str, at: Callable[[str], str]) -> Pack:
+    """Return a built-in pack whose addresses `at` has turned, without the limits of its source."""
+    text = read_pack_file(FOLDER / f"{code}.yaml")
+    return turned_pack(text.value, at)
+
+
+def turned_pack(text: dict[str, Any], at: Callable[[str], str]) -> Pack:
+    """Return the pack that a text describes, turned in the same way."""
+    tree = {"http": {}, **text}
+    return parse_pack(PackText("the suite's pack", _turned(tree, at), {}))
 
 
 def _turned(tree: Any, at: Callable[[str], str]) -> Any:
@@ -29,11 +33,20 @@ def _turned(tree: Any, at: Callable[[str], str]) -> Any:
 
 
 def _turned_value(name: str, value: Any, at: Callable[[str], str]) -> Any:
-    if name in ("base_url", "path", "token_url") and str(value).startswith(("http://", "https://")):
-        return at(str(value))
+    if name in ("base_url", "path", "token_url"):
+        return _address(value, at)
+    if name == "partitions" and isinstance(value, dict):  # each may have a server of its own
+        return {
+            one: {key: _address(text, at) for key, text in own.items()}
+            for one, own in value.items()
+        }
     if name == "rate" and isinstance(value, dict):
         kept = {key: one for key, one in value.items() if key not in _SLOW}
         return {**kept, **_FAST}
     if name == "http" and isinstance(value, dict):
         return {**_turned(value, at), "allow_insecure_http": True}
     return _turned(value, at)
+
+
+def _address(value: Any, at: Callable[[str], str]) -> Any:
+    return at(value) if str(value).startswith(("http://", "https://")) else value
