@@ -1,5 +1,5 @@
 """`make bench`: start-up, harvest beside a bare loop, reading, compiling, planning,
-leasing, paths, the shared rate gate.
+leasing, paths, the shared rate gate, Dagster.
 
 `python -m bench paths registry` measures only what is named.
 """
@@ -14,6 +14,7 @@ from pathlib import Path
 
 from bench.commits import measure_commits
 from bench.cursors import measure_cursors
+from bench.dagster_face import measure_dagster
 from bench.gate import measure_permits, measure_recovery, measure_sharing
 from bench.harvest import compare_harvest, measure_latency, measure_memory
 from bench.leasing import measure_leasing
@@ -119,6 +120,12 @@ def cursors():
     measure_cursors(os.environ.get("PATRA_TEST_MYSQL_URL", ""))
 
 
+def dagster():
+    """Print what Dagster costs: of a drain, at load, per tick."""
+    with tempfile.TemporaryDirectory() as folder:
+        measure_dagster(Path(folder), os.environ.get("PATRA_TEST_MYSQL_URL", ""))
+
+
 PARTS = {
     "start": start_up,
     "harvest": harvest,
@@ -134,6 +141,7 @@ PARTS = {
     "gate": gate,
     "recovery": recovery,
     "permits": permits,
+    "dagster": dagster,
 }
 
 

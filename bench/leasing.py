@@ -55,7 +55,7 @@ def measure_leasing(folder: Path, mysql_server: str) -> None:
 
 def _measure(engine: str, open_ledger: OpenLedger) -> None:
     with open_ledger() as db:
-        _queue(db)
+        queue_tasks(db)
         print(f"\nLeasing on {engine}: {QUEUED:,} queued, {PARTITIONS} partitions")
         _Lane(db, "warm", IN_WORK).work(50)
         _say(_Lane(db, "one", IN_WORK).work(ROUNDS))
@@ -112,7 +112,8 @@ class _Lane:
                 tx.execute(_FINISH, {"id": self._held.popleft().task_id, "now": now})
 
 
-def _queue(db: Db) -> None:
+def queue_tasks(db: Db) -> None:
+    """Queue the tasks, with their slices."""
     with db.read() as tx:
         now = db.now(tx)
     for first in range(1, QUEUED + 1, GROUP):

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy import Connection
 
 from patra_ingest.cursor.frontier import first_gap, frontier
-from patra_ingest.ledger.coverage import LAST, find_ends, list_windows
+from patra_ingest.ledger.coverage import LAST, find_ends, find_start, list_windows
 from patra_ingest.ledger.cursor_events import goes_up
 from patra_ingest.ledger.cursors import TimeCursor, find_cursor
 from patra_ingest.ledger.records import find_newest_update
@@ -69,10 +69,10 @@ def _way(
 
 
 def _origin(tx: Connection, namespace: Namespace, way: CursorDirection) -> datetime | None:
+    if way is _FORWARD:
+        return find_start(tx, namespace)
     ends = find_ends(tx, namespace)
-    if ends is None:
-        return None
-    return ends.start if way is _FORWARD else ends.end
+    return ends.end if ends else None
 
 
 def _walk(

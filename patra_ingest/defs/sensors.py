@@ -22,6 +22,7 @@ from patra_ingest.views.waiting import list_waiting
 
 TASKS_PER_RUN = 200
 MAX_RUNS = 2  # executor runs of one operation at once
+ENOUGH = MAX_RUNS * TASKS_PER_RUN  # due tasks; nobody needs to know of more
 AGAIN_AFTER = timedelta(minutes=15)
 
 Looked = dg.SensorResult | dg.SkipReason
@@ -36,11 +37,12 @@ def _queued(operation: Operation) -> dg.SensorDefinition:
 
     def look(context: dg.SensorEvaluationContext, ledger: LedgerResource) -> Looked:
         with ledger.look() as live, live.db.read() as tx:
-            due = count_due(tx, operation, live.db.now(tx))
+            due = count_due(tx, operation, live.db.now(tx), ENOUGH)
         active = count_active(context.instance, "execute_job", named(operation=operation.value))
         missing = min(MAX_RUNS, math.ceil(due / TASKS_PER_RUN)) - active
         if missing <= 0:
-            return dg.SkipReason(f"{due} tasks are due, {active} executor runs are active")
+            count = f"{due} or more" if due == ENOUGH else str(due)
+            return dg.SkipReason(f"{count} tasks are due, {active} executor runs are active")
         config = dg.RunConfig(ops={"open_lanes": DrainConfig(operation=operation)})
         return dg.SensorResult(
             [dg.RunRequest(run_config=config, tags=tags) for _ in range(missing)]

@@ -50,15 +50,23 @@ _WHOLE = text(f"""
 """)
 
 
+# Plans whose own window counts: their slices have none, or are not all written yet.
+_WITHOUT_SLICES = """
+    (p.slice_strategy_code IN ('ID_RANGE', 'PAGE_RANGE') OR p.status_code IN ('DRAFT', 'SLICING'))
+"""
 _ENDS = text(f"""
     SELECT MIN(first), MAX(past) FROM (
         SELECT MIN(s.window_from) AS first, MAX(s.window_to) AS past
           FROM ing_plan p JOIN ing_plan_slice s ON s.plan_id = p.id WHERE {_IN_NAMESPACE}
         UNION ALL
         SELECT MIN(p.window_from), MAX(p.window_to) FROM ing_plan p
-         WHERE {_IN_NAMESPACE} AND (p.slice_strategy_code IN ('ID_RANGE', 'PAGE_RANGE')
-                                    OR p.status_code IN ('DRAFT', 'SLICING'))) AS ends
+         WHERE {_IN_NAMESPACE} AND {_WITHOUT_SLICES}) AS ends
 """)
+_PLANS = text(f"""
+    SELECT p.id, CASE WHEN {_WITHOUT_SLICES} THEN p.window_from END AS own
+      FROM ing_plan p WHERE {_IN_NAMESPACE}
+""")
+_FIRST = text("SELECT MIN(window_from) FROM ing_plan_slice WHERE plan_id = :plan")
 LAST = datetime(9999, 12, 31, tzinfo=UTC)
 
 
@@ -66,6 +74,17 @@ def find_ends(tx: Connection, namespace: Namespace) -> Window | None:
     """Return the span from the first to the last window of a namespace; None without any."""
     start, end = tx.execute(_ENDS, namespace.columns()).one()
     return None if start is None else Window(read_instant(start), read_instant(end))
+
+
+def find_start(tx: Connection, namespace: Namespace) -> datetime | None:
+    """Return where `find_ends` begins, without reading the slices of a plan.
+
+    Plan by plan: so the first slice of each is one step into an index, on every engine.
+    """
+    plans = tx.execute(_PLANS, namespace.columns()).all()
+    firsts = (tx.execute(_FIRST, {"plan": plan.id}).scalar() for plan in plans)
+    starts = [start for start in (*firsts, *(plan.own for plan in plans)) if start is not None]
+    return min(map(read_instant, starts), default=None)
 
 
 def list_windows(

@@ -226,14 +226,21 @@ def count_open(tx: Connection, due_before: datetime, wanted: TaskFilter = EVERY_
     )
 
 
-def count_startable(tx: Connection, now: datetime, wanted: TaskFilter = EVERY_TASK) -> int:
-    """Count the tasks a worker could lease at `now`: due and not held, or left by a silent one."""
+def count_startable(
+    tx: Connection, now: datetime, wanted: TaskFilter = EVERY_TASK, most: int = 1_000_000_000
+) -> int:
+    """Count the tasks a worker could lease at `now`: due and not held, or left by a silent one.
+
+    It does not count beyond `most`: whoever asks every few seconds need not read a long queue.
+    """
     conditions, values = wanted.sql()
     query = f"""
-        SELECT COUNT(*) FROM ing_task t
-         WHERE ((t.status_code = 'QUEUED' AND {NOT_HELD}
-                 AND (t.scheduled_at IS NULL OR t.scheduled_at <= :now))
-                OR (t.status_code IN ('DISPATCHED', 'EXECUTING') AND t.leased_until < :now))
-         {conditions}
+        SELECT COUNT(*) FROM (
+            SELECT 1 FROM ing_task t
+             WHERE ((t.status_code = 'QUEUED' AND {NOT_HELD}
+                     AND (t.scheduled_at IS NULL OR t.scheduled_at <= :now))
+                    OR (t.status_code IN ('DISPATCHED', 'EXECUTING') AND t.leased_until < :now))
+             {conditions} LIMIT :most) AS startable
     """
-    return int(tx.execute(text(query), {"now": instant_text(now), **values}).scalar_one())
+    asked = {"now": instant_text(now), "most": most, **values}
+    return int(tx.execute(text(query), asked).scalar_one())

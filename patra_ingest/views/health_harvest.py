@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import text
 
 from patra_ingest.cursor.frontier import frontier
-from patra_ingest.ledger.coverage import find_ends, list_windows
+from patra_ingest.ledger.coverage import find_start, list_windows
 from patra_ingest.ledger.cursor_events import find_origin
 from patra_ingest.ledger.cursors import find_any_cursor
 from patra_ingest.ledger.db import find_instant, read_json
@@ -103,10 +103,7 @@ def _facts(row: Any) -> PlanFacts:
 def _harvest(look: Look, namespace: Namespace, facts: PlanFacts) -> Harvest:
     cursor = find_any_cursor(look.tx, namespace)
     value = cursor.value if cursor and isinstance(cursor.value, datetime) else None
-    begins = find_origin(look.tx, namespace)
-    if begins is None:
-        ends = find_ends(look.tx, namespace)
-        begins = ends.start if ends else None
+    begins = find_origin(look.tx, namespace) or find_start(look.tx, namespace)
     return Harvest(namespace, facts, begins, value)
 
 

@@ -92,16 +92,18 @@ def _batch_sums(tx: Connection, plan_id: PlanId) -> dict[str, int]:
     return {str(name).removeprefix("n_"): int(value or 0) for name, value in row.items()}
 
 
+# The slices that were cut again are gathered once: asked for slice by slice, a plan of many
+# slices would be read as many times.
+_SLICES = text("""
+    SELECT CASE WHEN s.id IN (SELECT c.parent_slice_id FROM ing_plan_slice c
+                               WHERE c.plan_id = :id AND c.parent_slice_id IS NOT NULL)
+                THEN 'SUPERSEDED' ELSE s.status_code END AS state, COUNT(*)
+      FROM ing_plan_slice s WHERE s.plan_id = :id GROUP BY state ORDER BY state
+""")
+
+
 def _by_status(tx: Connection, plan_id: PlanId) -> dict[str, int]:
-    found = tx.execute(
-        text(
-            "SELECT CASE WHEN EXISTS (SELECT 1 FROM ing_plan_slice c WHERE c.plan_id = s.plan_id"
-            "                          AND c.parent_slice_id = s.id)"
-            " THEN 'SUPERSEDED' ELSE s.status_code END AS state, COUNT(*)"
-            " FROM ing_plan_slice s WHERE s.plan_id = :id GROUP BY state ORDER BY state"
-        ),
-        {"id": plan_id},
-    )
+    found = tx.execute(_SLICES, {"id": plan_id})
     return {status: int(count) for status, count in found}
 
 
@@ -142,7 +144,7 @@ def _errors(tx: Connection, plan_id: PlanId) -> tuple[str, ...]:
     query = (
         "SELECT DISTINCT t.last_error_code, t.last_error_msg FROM ing_task t"
         " WHERE t.plan_id = :id AND t.last_error_msg IS NOT NULL AND t.status_code <> 'SUCCEEDED'"
-        " AND NOT EXISTS (SELECT 1 FROM ing_plan_slice c"
-        " WHERE c.plan_id = :id AND c.parent_slice_id = t.slice_id) LIMIT 5"
+        " AND t.slice_id NOT IN (SELECT c.parent_slice_id FROM ing_plan_slice c"
+        " WHERE c.plan_id = :id AND c.parent_slice_id IS NOT NULL) LIMIT 5"
     )
     return tuple(f"{code}: {message}" for code, message in tx.execute(text(query), {"id": plan_id}))

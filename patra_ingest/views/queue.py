@@ -11,9 +11,9 @@ from patra_ingest.model.codes import Operation
 from patra_ingest.model.lineage import PlanId, TaskId
 
 
-def count_due(tx: Connection, operation: Operation, now: datetime) -> int:
-    """Count the tasks of an operation that a worker could start now, silent workers' included."""
-    return count_startable(tx, now, TaskFilter(operation=operation))
+def count_due(tx: Connection, operation: Operation, now: datetime, most: int) -> int:
+    """Count, up to `most`, what a worker could start now of an operation, silent workers' too."""
+    return count_startable(tx, now, TaskFilter(operation=operation), most)
 
 
 _GROUPS = text("""

@@ -59,6 +59,19 @@ def test_the_sensor_waits_while_nothing_is_due(home, tick):
     assert looked.skip_message == "0 tasks are due, 0 executor runs are active"
 
 
+def test_the_sensor_counts_no_further_than_it_must(home, plan, tick, instance, monkeypatch):
+    monkeypatch.setattr("patra_ingest.defs.sensors.ENOUGH", 2)
+    plan()
+    (request,) = tick("queued_harvest").run_requests
+    instance.create_run_for_job(
+        defs.resolve_job_def("execute_job"), run_config=request.run_config, tags=request.tags
+    )
+
+    looked = tick("queued_harvest")
+
+    assert looked.skip_message == "2 or more tasks are due, 1 executor runs are active"
+
+
 def test_the_sensor_starts_an_executor_when_tasks_are_due(home, plan, tick):
     plan()
 
