@@ -160,9 +160,11 @@ def field_of(row: Row) -> QueryField:
     )
 
 
-def settings_column(book: QueryBook | None, auth: AuthPart | None) -> str | None:
-    """Return what `reg_provenance.extra` keeps: settings of the book, and of the credentials."""
-    kept: dict[str, Any] = {}
+def settings_column(
+    book: QueryBook | None, auth: AuthPart | None, evidence: dict[str, Any] | None = None
+) -> str | None:
+    """Return what `reg_provenance.extra` keeps: settings of book and credentials, evidence."""
+    kept: dict[str, Any] = {"evidence": evidence} if evidence else {}
     if book is not None:
         form = _form(book)
         kept["expressions"] = {key: form[key] for key in _SETTINGS if key in form}

@@ -18,6 +18,7 @@ from patra_ingest.model.codes import EndpointUsage, Operation
 from patra_ingest.model.records import ChangeRule
 from patra_ingest.registry.code_book import CodeBook, builtin_code_book
 from patra_ingest.registry.pack_file import PackText, read_pack_file
+from patra_ingest.registry.provenance import ProvenancePart
 from patra_ingest.spec import parts, policies
 from patra_ingest.spec.places import ErrorRule, FieldSpec
 from patra_ingest.spec.planning import PlanningPart
@@ -38,7 +39,6 @@ from patra_ingest.spec.words import (
     Text,
     ValueText,
     Word,
-    Zone,
     coded,
 )
 
@@ -113,16 +113,6 @@ Fields = Annotated[
     BeforeValidator(_fields, json_schema_input_type=dict[str, ValueText | FieldWords]),
 ]
 _Operation = Annotated[Operation, coded("ing_operation")]
-
-
-class ProvenancePart(Word):
-    """Who the source is."""
-
-    code: Name
-    name: str
-    base_url: str
-    timezone: Zone = "UTC"
-    docs_url: Annotated[str, Field(pattern=r"^https?://[^@\s]+$")] | None = None
 
 
 class SchedulePart(Word):

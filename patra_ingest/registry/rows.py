@@ -11,6 +11,7 @@ from patra_ingest.registry.endpoints import endpoint_columns, operation_request
 from patra_ingest.registry.forms import json_form
 from patra_ingest.registry.layouts import DIMENSIONS
 from patra_ingest.registry.pack import Dimensions, Pack, SchedulePart
+from patra_ingest.registry.provenance import evidence_form
 
 ENDPOINT = "reg_prov_endpoint_def"
 SCHEDULE = "reg_prov_schedule_cfg"
@@ -104,7 +105,7 @@ def provenance_columns(pack: Pack) -> Columns:
         "base_url_default": part.base_url,
         "timezone_default": part.timezone,
         "docs_url": part.docs_url,
-        "extra": books.settings_column(pack.expressions, pack.auth),
+        "extra": books.settings_column(pack.expressions, pack.auth, evidence_form(part)),
     }
 
 

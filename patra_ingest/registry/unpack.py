@@ -122,6 +122,7 @@ def _provenance(row: Row) -> dict[str, Any]:
         "base_url": row["base_url_default"],
         "timezone": row["timezone_default"],
         "docs_url": row["docs_url"],
+        "evidence": books.settings_of(row).get("evidence"),
     }
     return {key: value for key, value in form.items() if value is not None}
 

@@ -139,7 +139,8 @@ def test_a_removed_endpoint_is_closed_with_all_that_was_its_own(db):
 def test_every_state_of_a_source_can_be_read_again(db):
     url, moved = "http://127.0.0.1:9", "http://127.0.0.1:10"
     who = {"code": "example", "name": "Renamed", "base_url": moved, "timezone": "Asia/Tokyo"}
-    documented = {**who, "docs_url": "https://example.org/docs"}
+    looked_at = {"date": "2026-11-01", "grade": "RECORDED", "note": "the cap is a guess"}
+    documented = {**who, "docs_url": "https://example.org/docs", "evidence": looked_at}
     packs = [
         a_full_pack(),
         a_full_pack(**CHANGES),
