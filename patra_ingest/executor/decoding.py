@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from patra_ingest.errors import EndpointHalted
+from patra_ingest.executor.drift import found_instead
 from patra_ingest.executor.items import find_items
 from patra_ingest.executor.places import (
     find_gone,
@@ -106,7 +107,8 @@ def _require_all(tree: Any, spec: ResponseSpec) -> None:
     for where in spec.require:
         found = path(where).nodes(tree)
         if not found or (not spec.null_is_empty and all(value is None for value in found)):
-            raise ValueError(f"there is nothing at {where}, which every answer has")
+            instead = found_instead(tree, where)
+            raise ValueError(f"there is nothing at {where}, which every answer has: {instead}")
 
 
 def _require_expected(tree: Any, expectation: Expectation, variables: Mapping[str, object]) -> None:

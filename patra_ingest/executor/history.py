@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from patra_ingest.errors import EndpointHalted, NotSent, SliceIncomplete, SliceTooBig
 from patra_ingest.executor.certificate import unpack_ids
 from patra_ingest.executor.decoding import Decoded
+from patra_ingest.executor.drift import found_instead
 from patra_ingest.executor.mapping import Mapped
 from patra_ingest.executor.paging import Page
 from patra_ingest.model.codes import ResliceReason
@@ -115,9 +116,11 @@ def require_shape(decoded: Decoded, mapped: Mapped) -> None:
     """Raise when every item of an answer is broken: the source has changed, not one record."""
     if decoded.items and mapped.is_broken:
         first = mapped.bad[0]
+        item = decoded.items[first.item_no - 1]
         raise EndpointHalted(
-            f"every one of {len(mapped.bad)} items fails at {first.path}"
-            f" ({first.reason}); the source has changed its shape"
+            f"every one of {len(mapped.bad)} items fails at {first.path} ({first.reason});"
+            f" in the first of them {found_instead(item, first.path)};"
+            " the source has changed its shape"
         )
 
 

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from patra_ingest.executor.drift import found_instead
 from patra_ingest.executor.places import ids_at, shown
 from patra_ingest.expr.path import compile_path
 from patra_ingest.expr.xml_tree import XmlNode
@@ -98,7 +99,8 @@ def _require_none(tree: Any, where: str, spec: ResponseSpec, total: int | None) 
     if spec.null_is_empty and (is_null or (not values and total == 0)):
         return
     kind = "item" if spec.single else "list"
-    raise ValueError(f"there is no {kind} at {_named(spec) if where in spec.items else where}")
+    named = _named(spec) if where in spec.items else where
+    raise ValueError(f"there is no {kind} at {named}: {found_instead(tree, where)}")
 
 
 def _named(spec: ResponseSpec) -> str:
