@@ -1,10 +1,42 @@
 """The only reader of the environment: every `PATRA_…` variable is a field here."""
 
 import os
+import re
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+_ADDRESS = re.compile(r"[!-;=?A-~]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+", re.ASCII)
+# Names that are kept for documents (RFC 2606, RFC 6761), and those that documents make up.
+_NOBODYS = re.compile(
+    r"(?:.*\.)?(?:example\.(?:com|net|org|edu)|example|invalid|test|localhost"
+    r"|(?:your|my)?-?(?:domain|company|institution|university|organi[sz]ation)\.[a-z]+)"
+)
+_TOOL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
+_HEADER = re.compile(r"[!-~](?:[ -~]{0,254}[!-~])?", re.ASCII)
+
+
+def _contact(text: str) -> str:
+    """Require an address that somebody reads: sources write to it before they lock us out."""
+    if text and not _ADDRESS.fullmatch(text):
+        raise ValueError("is no mail address")
+    if _NOBODYS.fullmatch(text.rpartition("@")[2].lower()):
+        raise ValueError("is a placeholder; give the address at which you can be reached, or none")
+    return text
+
+
+def _tool(text: str) -> str:
+    if not _TOOL.fullmatch(text):
+        raise ValueError("is no name of a tool: letters, digits, `.`, `_` and `-`, 64 at most")
+    return text
+
+
+def _user_agent(text: str) -> str:
+    if text and not _HEADER.fullmatch(text):
+        raise ValueError("is no header: 1 to 256 printable characters of ASCII")
+    return text
 
 
 class Settings(BaseSettings):
@@ -19,7 +51,15 @@ class Settings(BaseSettings):
     registry_cache_seconds: float = Field(
         60.0, ge=0, description="How long the dictionary is remembered; 0: never."
     )
-    contact: str = Field("", description="Mail address told to upstreams that ask for one.")
+    contact: Annotated[str, AfterValidator(_contact)] = Field(
+        "", description="Mail address told to upstreams that ask for one."
+    )
+    tool: Annotated[str, AfterValidator(_tool)] = Field(
+        "patra-ingest", description="Name of the tool told to upstreams that ask for one."
+    )
+    user_agent: Annotated[str, AfterValidator(_user_agent)] = Field(
+        "", description="User-Agent of every request; empty: our name, version and contact."
+    )
     max_running_per_partition: int = Field(
         16, ge=1, description="Most tasks of one endpoint and operation in work, over all workers."
     )

@@ -72,6 +72,7 @@ class Ingest:
             self.settings.contact,
             Authenticator(credentials, tokens, self.clock),
             Breakers(),
+            self.settings.tool,
         )
 
     def worker(self, name: str | None = None) -> "Worker":
@@ -138,7 +139,7 @@ def open_ingest(
     name = worker_name or f"{socket.gethostname()}:{os.getpid()}"
     with (
         open_reader(settings) as reader,
-        Transport(reader.clock, user_agent(settings.contact)) as transport,
+        Transport(reader.clock, user_agent(settings)) as transport,
         tended(RateGate(reader.db, reader.clock, name, _HOLDER_SECONDS, tended=True)) as gate,
     ):
         db, clock = reader.db, reader.clock
@@ -155,6 +156,10 @@ def open_ingest(
         )
 
 
-def user_agent(contact: str) -> str:
-    """Return how we introduce ourselves to upstreams."""
-    return f"patra-ingest/{version('patra-ingest')}" + (f" (mailto:{contact})" if contact else "")
+def user_agent(settings: Settings) -> str:
+    """Return how we introduce ourselves to upstreams: as told, or by tool, version and contact."""
+    if settings.user_agent:
+        return settings.user_agent
+    ours = f"patra-ingest/{version('patra-ingest')}"
+    tool = "" if settings.tool == "patra-ingest" else f"{settings.tool} "
+    return f"{tool}{ours}" + (f" (mailto:{settings.contact})" if settings.contact else "")

@@ -47,7 +47,7 @@ def publish(
     name = f"{socket.gethostname()}:{os.getpid()}"
     stop = stop_on_signals()
     with open_reader(settings) as live:
-        agent = user_agent(settings.contact)
+        agent = user_agent(settings)
         tally = publish_outbox(live.db, live.clock, name, agent, order, stop)
     print_json(tally.as_json()) if as_json else _say_tally(tally)
     if not tally.is_clean:

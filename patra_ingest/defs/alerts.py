@@ -134,4 +134,4 @@ def _open(word: str, settings: Settings) -> Sink:
         address = found
     if address.startswith(("smtp:", "smtps:")):
         return MailSink(address)
-    return open_sink(address, SystemClock(), user_agent(settings.contact))
+    return open_sink(address, SystemClock(), user_agent(settings))

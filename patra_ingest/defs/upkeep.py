@@ -58,7 +58,7 @@ def publish_messages(
     tag_run(context, trigger=trigger_of(context.run))
     order = config.order()
     with ledger.open(context.run_id) as live:
-        agent = user_agent(live.settings.contact)
+        agent = user_agent(live.settings)
         tally: Tally = run_stoppable(
             lambda stop: publish_outbox(live.db, live.clock, live.worker_name, agent, order, stop)
         )

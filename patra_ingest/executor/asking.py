@@ -15,6 +15,9 @@ from patra_ingest.spec.localize import window_variables
 from patra_ingest.spec.paging import PagePaging, TimePaging
 from patra_ingest.spec.snapshot import SpecSnapshot
 
+TOOL = "patra-ingest"
+CONTACT = "identity.contact"  # what a template calls the mail address that we can be reached at
+
 
 @dataclass(frozen=True)
 class Asking:
@@ -31,6 +34,7 @@ class Asking:
     partition: Mapping[str, str] = field(default_factory=dict)
     ids: tuple[str, ...] = ()
     details: bool = False  # the ids go to the spec's detail endpoint
+    tool: str = TOOL
 
 
 def variables_of(spec: SpecSnapshot, asking: Asking) -> Mapping[str, object]:
@@ -45,7 +49,7 @@ def variables_of(spec: SpecSnapshot, asking: Asking) -> Mapping[str, object]:
         "ids": list(asking.ids) or None,
         "page": {"size": size, "offset": page.offset, "number": number, "token": page.token},
         "params": dict(spec.params),
-        "identity": {"contact": asking.contact or None},
+        "identity": {"contact": asking.contact or None, "tool": asking.tool},
         "query": query.text if query else None,
         "asked": {name: ",".join(values) for name, values in query.placed.items()} if query else {},
         "split": asking.split,

@@ -4,6 +4,7 @@ Nothing here writes to the ledger but the rate gate and the quotas; asking again
 a stored body and a spent permit.
 """
 
+import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -20,7 +21,7 @@ from patra_ingest.errors import (
     Throttled,
     TransientError,
 )
-from patra_ingest.executor.asking import Asking, variables_of
+from patra_ingest.executor.asking import CONTACT, TOOL, Asking, variables_of
 from patra_ingest.executor.breaker import Breakers, is_failure
 from patra_ingest.executor.decoding import (
     BodyUnreadable,
@@ -48,6 +49,8 @@ from patra_ingest.transport.messages import Request, Response
 from patra_ingest.transport.redirects import find_redirect
 
 _NOTHING = Decoded([], total=0)
+_NAMELESS: set[str] = set()  # sources that this process has asked without a contact
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,7 @@ class Upstream:
     contact: str
     auth: Authenticator
     breakers: Breakers
+    tool: str = TOOL
 
 
 @dataclass(frozen=True)
@@ -103,10 +107,9 @@ class Exchange:
         self._upstream = upstream
         self._gate = Gatekeeper(db, clock, upstream.gate)
 
-    @property
-    def contact(self) -> str:
-        """Who we say we are."""
-        return self._upstream.contact
+    def introduced(self, asking: Asking) -> Asking:
+        """Return a question with who we say we are."""
+        return replace(asking, contact=self._upstream.contact, tool=self._upstream.tool)
 
     def count(self, work: Work, request: Request, where: str) -> int:
         """Return the number that the answer to a counting request has at a path."""
@@ -137,8 +140,11 @@ class Exchange:
 
         When a suspect question fails, one of its ids may be to blame, and not the source.
         """
-        variables = variables_of(work.plan.spec, asking)
-        request = render(work.plan.spec, asking)
+        spec = work.plan.spec
+        if not asking.contact:
+            _note_nameless(spec.provenance, f"{call.http} {call.request}")
+        variables = variables_of(spec, asking)
+        request = render(spec, asking)
         return self.send(work, call, request, paging, variables, is_suspect)
 
     def send(
@@ -270,6 +276,18 @@ class Exchange:
             return
         if not self._upstream.auth.renew(call.auth, signed):
             raise EndpointHalted(f"{meaning} (there is no other credential to try)")
+
+
+def _note_nameless(provenance: str, templates: str) -> None:
+    """Say once for each source that it would be told whom to write to, and is not."""
+    if provenance in _NAMELESS:
+        return
+    _NAMELESS.add(provenance)
+    if CONTACT in templates:
+        _log.warning(
+            "%s is not told whom to write to: PATRA_CONTACT is empty; it may serve us last.",
+            provenance,
+        )
 
 
 def _without_keys(response: Response) -> Response:

@@ -1,6 +1,6 @@
 """Whether a question written again is the one whose digest was kept. Pure.
 
-Left out of the comparison is what differs by itself: credentials, our contact, the time of day.
+Left out of the comparison is what differs by itself: credentials, who we say we are, the time.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ class Aside:
 def aside_of(spec: SpecSnapshot, call: CallSpec, asking: Asking) -> Aside:
     """Return what two renderings of one question need not share."""
     own = request_digest(render(spec, asking))
-    later = replace(asking, contact=_SOMEBODY_ELSE, now=asking.now + _ANOTHER_TIME)
+    later = replace(asking, contact=_SOMEBODY_ELSE, tool="another", now=asking.now + _ANOTHER_TIME)
     other = request_digest(render(spec, later))
     moving = {name for name, _ in set(pairs_of(own)) ^ set(pairs_of(other))}
     keys = [each.credential for each in call.auth.credentials]

@@ -107,7 +107,8 @@ class BatchRunner:
         return answer_at(self._exchange, work, place, asking, history, patient)
 
     def _asking(self, work: Work, place: Place, batch_no: int) -> Asking:
-        return asking_at(work, place, batch_no, self._exchange.contact, self._clock.now())
+        asking = asking_at(work, place, batch_no, "", self._clock.now())
+        return self._exchange.introduced(asking)
 
     def commit(self, work: Work, batch_id: BatchId, answer: Answer, history: History) -> BatchDone:
         """Write everything that a batch brought in one transaction, while the lease is ours."""

@@ -15,7 +15,7 @@ from patra_ingest.spec.shapes import Shaped
 # of the neutral query and `asked.NAME` one of the parameters that it became.
 VARIABLES = frozenset(
     {"window.from", "window.to", "window.last", "page.size", "page.offset", "page.number"}
-    | {"page.token", "identity.contact", "query", "asked", "params"}
+    | {"page.token", "identity.contact", "identity.tool", "query", "asked", "params"}
     | {"split", "ids", "now"}
 )
 

@@ -92,13 +92,13 @@ def test_a_parameter_of_a_trigger_cannot_carry_a_secret(home):
 
 
 def test_our_mail_address_goes_to_the_upstream_and_only_its_host_is_written_down(home, monkeypatch):
-    monkeypatch.setenv("PATRA_CONTACT", f"{CANARY}@example.org")
+    monkeypatch.setenv("PATRA_CONTACT", f"{CANARY}@patra-tests.org")
     query = {**QUERY, "mailto": "${identity.contact}"}
     with upstream(lambda _: answer(200)) as source:
         home.apply(a_pack(source.url, works=an_endpoint(request={"query": query})))
         home.plan(a_trigger(start=day(0), end=day(1)))
         home.work()
 
-        assert source.asked[0]["mailto"] == f"{CANARY}@example.org"
+        assert source.asked[0]["mailto"] == f"{CANARY}@patra-tests.org"
     assert tables_with_canary(home) == []
-    assert "@example.org" in home.rows("SELECT request FROM ing_task_run_batch")[0][0]
+    assert "@patra-tests.org" in home.rows("SELECT request FROM ing_task_run_batch")[0][0]

@@ -141,14 +141,14 @@ def test_a_key_in_the_request_and_in_the_next_address_is_no_difference(home, mon
 
 
 def test_who_we_are_and_what_time_it_is_are_no_part_of_the_question(home, monkeypatch):
-    monkeypatch.setenv("PATRA_CONTACT", "ann@example.org")
+    monkeypatch.setenv("PATRA_CONTACT", "ann@patra-tests.org")
     endpoint = an_endpoint()
     endpoint["request"]["query"] |= {"mailto": "${identity.contact}", "at": "${now|iso}"}
     with listening(lambda asked: page(asked, int(asked["offset"]))) as server:
         home.apply(a_source(server.url, works=endpoint))
         assert harvest(home) == ["SUCCEEDED"], last_error(home)
 
-    for contact in ("", "ann@example.org", "somebody@else.example"):
+    for contact in ("", "ann@patra-tests.org", "somebody@else.example"):
         found = the_run(home, contact=contact)
         assert found.outcome is Outcome.EQUAL, found.as_markdown()
 
