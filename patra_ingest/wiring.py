@@ -6,10 +6,12 @@
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from importlib.metadata import version
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
@@ -23,9 +25,11 @@ from patra_ingest.settings import Settings
 if TYPE_CHECKING:
     from patra_ingest.cursor.advance import CursorManager
     from patra_ingest.executor.exchange import Upstream
+    from patra_ingest.executor.run_batch import BatchRunner
     from patra_ingest.executor.work import Worker
     from patra_ingest.planner.plan import Planner
     from patra_ingest.rate.gate import RateGate
+    from patra_ingest.registry.pack import Pack
     from patra_ingest.transport.client import Transport
 
 
@@ -56,24 +60,8 @@ class Ingest:
 
     def upstream(self) -> "Upstream":
         """Return the way to the sources: gate, transport, credentials, raw store."""
-        from patra_ingest.executor.breaker import Breakers
-        from patra_ingest.executor.exchange import Upstream
-        from patra_ingest.rawstore.store import RawStore
-        from patra_ingest.transport.auth import Authenticator
-        from patra_ingest.transport.credentials import Credentials
-        from patra_ingest.transport.oauth import Tokens
-
-        credentials = Credentials(self.settings.secret, self.settings.credentials_folder)
-        tokens = Tokens(self.transport, self.gate, credentials, self.clock)
-        return Upstream(
-            self.gate,
-            self.transport,
-            RawStore(self.settings.raw_folder),
-            self.settings.contact,
-            Authenticator(credentials, tokens, self.clock),
-            Breakers(),
-            self.settings.tool,
-        )
+        settings = self.settings
+        return _upstream(settings, self.clock, self.gate, self.transport, settings.raw_folder)
 
     def worker(self, name: str | None = None) -> "Worker":
         """Return a worker; its name goes into the lease of every task it takes."""
@@ -98,13 +86,25 @@ class Ingest:
         )
 
 
+@dataclass(frozen=True)
+class Trial:
+    """A source on trial: planned in a ledger that is thrown away, asked at the real one's rate."""
+
+    clock: Clock
+    db: Db
+    planner: "Planner"
+    runner: "BatchRunner"
+    shared: Db | None  # the ledger whose rate budget is spent; None: nobody else spends from it
+
+
 def read_settings() -> Settings:
     """Return the settings of the environment; a value that makes no sense costs one sentence."""
     try:
         return Settings()
     except ValidationError as error:
         wrong = "; ".join(
-            f"PATRA_{str(detail['loc'][0]).upper()}={detail['input']!r} ({detail['msg']})"
+            f"PATRA_{str(detail['loc'][0]).upper()}={detail['input']!r}"
+            f" ({detail['msg'].removeprefix('Value error, ')})"
             for detail in error.errors()
         )
         raise PersonMustAct(f"The environment is wrong: {wrong}.", "Correct it.") from None
@@ -154,6 +154,71 @@ def open_ingest(
             transport,
             name,
         )
+
+
+@contextmanager
+def open_trial(settings: Settings, pack: "Pack", alone: bool = False) -> Iterator[Trial]:
+    """Put a pack into a ledger of its own, in a folder that is gone when the block is left.
+
+    Requests still pass the rate gate of the ledger that there is, and its quotas, so that nobody
+    asks a source faster because of a trial; `alone` is for what is no source.
+    """
+    from patra_ingest.executor.run_batch import BatchRunner
+    from patra_ingest.ledger.migrate import migrate
+    from patra_ingest.planner.plan import Planner
+    from patra_ingest.rate.gate import RateGate
+    from patra_ingest.rate.keeper import tended
+    from patra_ingest.registry.apply import apply_pack
+    from patra_ingest.registry.dictionary import load_dictionary
+    from patra_ingest.transport.client import Transport
+
+    with TemporaryDirectory(prefix="patra-trial-") as folder, ExitStack() as stack:
+        own = settings.model_copy(update={"home": Path(folder), "db_url": ""})
+        migrate(own.ledger_url)
+        reader = stack.enter_context(open_reader(own))
+        clock = reader.clock
+        with reader.db.write() as tx:
+            load_dictionary(tx)
+            apply_pack(tx, pack.model_copy(update={"effective_from": None}), reader.db.now(tx))
+        shared = None
+        if not alone and has_ledger(settings):
+            shared = stack.enter_context(open_reader(settings)).db
+        books = shared or reader.db
+        name = f"{socket.gethostname()}:{os.getpid()}"
+        transport = stack.enter_context(Transport(clock, user_agent(settings)))
+        gate = RateGate(books, clock, name, _HOLDER_SECONDS, tended=True)
+        stack.enter_context(tended(gate))
+        upstream = _upstream(settings, clock, gate, transport, own.raw_folder)
+        yield Trial(
+            clock,
+            reader.db,
+            Planner(reader.db, clock, has_secret=settings.has_secret),
+            BatchRunner(books, clock, upstream),
+            shared,
+        )
+
+
+def has_ledger(settings: Settings) -> bool:
+    """Return whether there is a ledger where the settings say; a server is taken to have one."""
+    kind, _, place = settings.ledger_url.partition(":///")
+    return not kind.startswith("sqlite") or Path(place.partition("?")[0]).is_file()
+
+
+def _upstream(
+    settings: Settings, clock: Clock, gate: "RateGate", transport: "Transport", raw: Path
+) -> "Upstream":
+    from patra_ingest.executor.breaker import Breakers
+    from patra_ingest.executor.exchange import Upstream
+    from patra_ingest.rawstore.store import RawStore
+    from patra_ingest.transport.auth import Authenticator
+    from patra_ingest.transport.credentials import Credentials
+    from patra_ingest.transport.oauth import Tokens
+
+    credentials = Credentials(settings.secret, settings.credentials_folder)
+    tokens = Tokens(transport, gate, credentials, clock)
+    signer = Authenticator(credentials, tokens, clock)
+    store = RawStore(raw)
+    return Upstream(gate, transport, store, settings.contact, signer, Breakers(), settings.tool)
 
 
 def user_agent(settings: Settings) -> str:

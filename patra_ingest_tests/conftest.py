@@ -5,6 +5,7 @@ private one started for this run when `mysqld` is on the PATH. Without either th
 skipped, which the summary says in one line; PATRA_TEST_REQUIRE_MYSQL=1 makes that a failure.
 """
 
+import json
 import os
 import shutil
 import socket
@@ -23,6 +24,7 @@ from sqlalchemy.engine import URL, make_url
 
 from patra_ingest.ledger.db import Db, open_db
 from patra_ingest.ledger.migrate import migrate
+from patra_ingest.sandbox.recordings import Recording, write_recording
 
 NO_MYSQL = "no MySQL: set PATRA_TEST_MYSQL_URL, or put MySQL's mysqld on the PATH"
 
@@ -201,3 +203,16 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     count = sum(NO_MYSQL in str(report.longrepr) for report in skipped)
     if count and not terminalreporter.hasopt("s"):
         terminalreporter.write_line(f"SKIPPED [{count}] {NO_MYSQL}", yellow=True)
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Path:
+    """Answers of the library that the page on packs speaks of, as if somebody had recorded them."""
+    times = ("2026-01-01T08:00:00Z", "2026-01-01T09:00:00Z", "soon")
+    found = [{"id": f"w{n}", "updated": at, "title": "T"} for n, at in enumerate(times, 1)]
+    body = json.dumps({"works": found, "total": len(found)}).encode()
+    folder = tmp_path / "recorded"
+    folder.mkdir()
+    url = "https://api.library.example/works"
+    write_recording(folder, Recording("works.json", "GET", url, body), "library")
+    return folder

@@ -103,7 +103,8 @@ def test_a_command_that_does_not_exist_is_noticed():
 )
 def test_every_variable_is_a_setting_with_a_value_that_makes_sense(given):
     ours = {name: value for name, value in given.items() if name.startswith("PATRA_")}
-    fields = {name.removeprefix("PATRA_").lower(): value for name, value in ours.items()}
+    told = {name: re.sub(r"\$\{\w+:-(.*?)\}", r"\1", value) for name, value in ours.items()}
+    fields = {name.removeprefix("PATRA_").lower(): value for name, value in told.items()}
 
     assert set(fields) <= set(Settings.model_fields)
     assert str(Settings(**fields).home) == "/var/lib/patra"

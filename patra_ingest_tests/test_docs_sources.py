@@ -131,7 +131,7 @@ def test_the_page_begins_small_and_ends_with_a_way_to_say_everything():
     assert sum("refused" in block.marks for block in EXAMPLES) >= 5
 
 
-def test_the_shown_outputs_are_what_the_commands_print(tmp_path, monkeypatch, capsys):
+def test_the_shown_outputs_are_what_the_commands_print(tmp_path, monkeypatch, capsys, recorded):
     for name in [name for name in os.environ if name.startswith("PATRA_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("PATRA_HOME", str(tmp_path / "home"))

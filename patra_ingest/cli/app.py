@@ -16,6 +16,7 @@ from patra_ingest.cli import (
     setup,
     stage,
 )
+from patra_ingest.cli import dry_read as trial
 from patra_ingest.cli import registry as packs
 from patra_ingest.cli import replay as evidence
 from patra_ingest.cli import signal as hints
@@ -38,6 +39,7 @@ registry.command("check")(packs.check)
 registry.command("query")(packs.query)
 registry.command("schema")(packs.schema)
 app.add_typer(registry, name="registry")
+app.command("test-read")(trial.read)
 app.command("plan")(harvest.plan)
 app.command("work")(harvest.work)
 app.command("run")(harvest.run)

@@ -25,6 +25,7 @@ from patra_ingest.executor.conditions import holds
 from patra_ingest.expr.path import compile_path
 from patra_ingest.model.codes import ResliceReason, RetryAfterPolicy
 from patra_ingest.spec.places import ErrorRule
+from patra_ingest.spec.references import secrets_of
 from patra_ingest.spec.snapshot import CallSpec, HttpSpec
 from patra_ingest.spec.words import Action
 from patra_ingest.transport.messages import Response
@@ -145,7 +146,14 @@ def _rejected(response: Response, call: CallSpec, remedy: str | None) -> Request
 
 def _refusal(call: CallSpec) -> str:
     refused = "the source does not accept our credentials"
-    return refused if call.auth.credentials else f"{refused}; the pack declares none"
+    named = [
+        f"{one.name} ({', '.join(secrets_of(one.credential))})" for one in call.auth.credentials
+    ]
+    if not named:
+        return f"{refused}; the pack declares none"
+    if call.auth.chosen is None:
+        return f"{refused}; none is at hand: set {' or '.join(named)}"
+    return f"{refused}, wrong or expired; see {' or '.join(named)}"
 
 
 def _plus(response: Response, wait: timedelta | None) -> datetime | None:

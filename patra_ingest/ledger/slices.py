@@ -123,6 +123,16 @@ def list_children(tx: Connection, plan_id: PlanId, parent: SliceId) -> list[Slic
     return [_slice(row) for row in tx.execute(_CHILDREN, {"plan": plan_id, "parent": parent})]
 
 
+_FIRST = text(f"""
+    SELECT {_COLUMNS} FROM ing_plan_slice WHERE plan_id = :plan ORDER BY slice_no LIMIT :limit
+""")
+
+
+def list_first(tx: Connection, plan_id: PlanId, limit: int) -> list[Slice]:
+    """Return the first slices of a plan, whatever became of them."""
+    return [_slice(row) for row in tx.execute(_FIRST, {"plan": plan_id, "limit": limit})]
+
+
 def get_slice(tx: Connection, slice_id: SliceId) -> Slice:
     """Return one slice."""
     query = text(f"SELECT {_COLUMNS} FROM ing_plan_slice WHERE id = :id")

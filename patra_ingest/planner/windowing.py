@@ -81,13 +81,13 @@ def decide_window(
     """Return the window of a trigger; raise PlanError for one that cannot be meant."""
     _refuse_future(asked, standing.now)
     decision = Decision(facts=_facts(spec, asked, standing))
-    end = _aligned(_end(operation, spec, asked, standing, decision), spec)
+    end = aligned(_end(operation, spec, asked, standing, decision), spec)
     start = _start(operation, spec, asked, standing, end, decision)
     earliest = parse_instant(planning.earliest) if planning.earliest else None
     if earliest and start < earliest:
         decision.cuts.append(f"from {instant_iso(earliest)}: the source has nothing older")
         start = earliest
-    start = _aligned(start, spec)
+    start = aligned(start, spec)
     if start < end:
         decision.window = Window(start, end)
     elif earliest and end <= earliest:
@@ -166,7 +166,7 @@ def _is_news(fresh: datetime, spec: WindowSpec, standing: Standing) -> bool:
     On the source's grid: a word within the day that the cursor has reached would stop it for ever.
     """
     begin = standing.cursor or spec.initial_from
-    return begin is None or _aligned(fresh, spec) > _aligned(begin, spec)
+    return begin is None or aligned(fresh, spec) > aligned(begin, spec)
 
 
 def _start(
@@ -210,7 +210,8 @@ def _note_cut(asked: datetime, reached: datetime, decision: Decision) -> None:
         )
 
 
-def _aligned(instant: datetime, spec: WindowSpec) -> datetime:
+def aligned(instant: datetime, spec: WindowSpec) -> datetime:
+    """Return the last step of the source's time, or of the calendar, at or before an instant."""
     zone = ZoneInfo(spec.zone)
     if spec.mode is WindowMode.CALENDAR and spec.align:
         instant = floor_calendar(instant, CalendarAlign(spec.align), zone)
@@ -227,7 +228,7 @@ def _nothing(
 ) -> str:
     """Say why there is nothing between a start and an end that is not after it."""
     forward, cursor = standing.forward, standing.cursor
-    if operation is Operation.BACKFILL and forward and _aligned(forward, spec) == end:
+    if operation is Operation.BACKFILL and forward and aligned(forward, spec) == end:
         return f"HARVEST stands at {instant_iso(end)}, and what follows is left to it"
     past = operation is Operation.BACKFILL
     if cursor and asked.end and asked.end <= cursor and not past:
@@ -235,12 +236,12 @@ def _nothing(
             f"the cursor stands at {instant_iso(cursor)}: what lies before it is covered already;"
             " ask for it again by BACKFILL or with a campaign"
         )
-    if cursor and _aligned(cursor, spec) == start and not past:
+    if cursor and aligned(cursor, spec) == start and not past:
         return (
             f"everything before {instant_iso(start)} is planned already, and the source is"
             f" given {int(spec.safety_lag.total_seconds())} s to settle"
         )
-    if asked.start and asked.end and start == end == _aligned(asked.end, spec):
+    if asked.start and asked.end and start == end == aligned(asked.end, spec):
         return f"what is asked for holds no whole step of the source's time ({_grid(spec)})"
     return (
         f"nothing after {instant_iso(end)} is asked for yet: the source is given"

@@ -1,5 +1,6 @@
 """Runs `patra` as a process of its own, on a ledger of the test's own."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -8,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from patra_ingest_tests.builders import pack_text
 
 PATRA = [sys.executable, "-c", "from patra_ingest.cli import main; main()"]
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -46,3 +49,15 @@ def prepared_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def home(prepared_home: Path, tmp_path: Path) -> Path:
     """The test's home, after `patra init`."""
     return Path(shutil.copytree(prepared_home, tmp_path / "home"))
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Return a function that writes the file of a pack and returns its name."""
+
+    def written(url, more=None, **endpoints):
+        file = tmp_path / "example.yaml"
+        file.write_text(json.dumps({**pack_text(url, **endpoints), **(more or {})}))
+        return file.name
+
+    return written

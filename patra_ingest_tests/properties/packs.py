@@ -16,7 +16,6 @@ from patra_ingest.errors import PackError
 from patra_ingest.expr import query_rules
 from patra_ingest.registry import pack as packs
 from patra_ingest.registry.pack_file import PackText
-from patra_ingest.registry.provenance import EvidenceGrade
 from patra_ingest.spec import parts, places, planning, policies, splits, words
 from patra_ingest_tests.builders import an_endpoint, by_token, pack_text
 
@@ -248,7 +247,7 @@ def _forms() -> Strategy:
         {"code": st.just("example"), "name": some, "base_url": st.just("https://example.org")},
         timezone=value_of(words.Zone),
         docs_url=some,
-        evidence=said({"date": st.dates().map(str)}, grade=value_of(EvidenceGrade), note=some),
+        evidence=said({"date": st.dates().map(str)}, grade=st.just("LIVE"), note=some),
     )
     operation = spelled(packs.Dimensions).map(without_empty).filter(bool)
     return spelled(

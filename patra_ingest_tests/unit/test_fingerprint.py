@@ -30,8 +30,7 @@ PACKS = {path.stem: path.read_text() for path in builtin_packs()}
 
 # Values that may change without a fingerprint: why, and where they stand.
 SAME_FINGERPRINT = {
-    "names are for people": ["*.provenance.name", "*.provenance.docs_url"],
-    "evidence is for people": ["*.provenance.evidence.*"],
+    "it is for people": ["*.provenance.name", "*.provenance.docs_url", "*.provenance.evidence.*"],
     "what the vendor allows only bounds what we ask for": ["*.rate.vendor.*"],
     "the most a page may hold only bounds the page size": ["*.paging.max_page_size"],
     "a delay within the safety lag changes nothing": ["crossref.*.window.publication_delay"],
