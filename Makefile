@@ -4,7 +4,7 @@ BIN    := .venv/bin
 export PATRA_HOME   ?= .patra
 export DAGSTER_HOME ?= $(abspath $(PATRA_HOME))/dagster
 
-.PHONY: demo test recorded check dev bench month lock clean
+.PHONY: demo test recorded check dev bench month sources lock clean
 
 demo: .venv/ready          ## set up, harvest a local upstream through Dagster, show what happened
 	@$(BIN)/patra demo
@@ -34,6 +34,9 @@ bench: .venv/ready         ## measure; prints ratios, never fails for slowness
 
 month: .venv/ready         ## plan a simulated month: HARVEST every 15 minutes, BACKFILL of a year, UPDATE
 	@PATRA_SIMULATED_DAYS=30 $(BIN)/pytest --timeout 1800 -v patra_ingest_tests/pipeline/test_simulated_month.py
+
+sources: .venv/ready       ## write docs/sources anew, from the packs
+	@$(BIN)/patra sources --write docs/sources
 
 .venv/ready: requirements.lock pyproject.toml
 	@echo "Setting up .venv (about a minute, once) …"

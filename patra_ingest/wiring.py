@@ -5,7 +5,7 @@
 
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -157,30 +157,41 @@ def open_ingest(
 
 
 @contextmanager
-def open_trial(settings: Settings, pack: "Pack", alone: bool = False) -> Iterator[Trial]:
-    """Put a pack into a ledger of its own, in a folder that is gone when the block is left.
+def open_scratch(packs: "Sequence[Pack]") -> Iterator[Reader]:
+    """Open a ledger that knows these packs only; leaving the block deletes it."""
+    from patra_ingest.ledger.migrate import migrate
+    from patra_ingest.registry.apply import apply_pack
+    from patra_ingest.registry.dictionary import load_dictionary
 
-    Requests still pass the rate gate of the ledger that there is, and its quotas, so that nobody
-    asks a source faster because of a trial; `alone` is for what is no source.
+    with TemporaryDirectory(prefix="patra-") as folder:
+        own = Settings(home=Path(folder), db_url="")
+        migrate(own.ledger_url)
+        with open_reader(own) as reader:
+            with reader.db.write() as tx:
+                load_dictionary(tx)
+                now = reader.db.now(tx)
+                for pack in packs:
+                    apply_pack(tx, pack.model_copy(update={"effective_from": None}), now)
+            yield reader
+
+
+@contextmanager
+def open_trial(settings: Settings, pack: "Pack", alone: bool = False) -> Iterator[Trial]:
+    """Put a pack on trial.
+
+    Requests pass the rate gate of the ledger that there is, and its quotas, so that nobody asks a
+    source faster because of a trial; `alone` is for what is no source.
     """
     from patra_ingest.executor.run_batch import BatchRunner
-    from patra_ingest.ledger.migrate import migrate
     from patra_ingest.planner.plan import Planner
     from patra_ingest.rate.gate import RateGate
     from patra_ingest.rate.keeper import tended
-    from patra_ingest.registry.apply import apply_pack
-    from patra_ingest.registry.dictionary import load_dictionary
     from patra_ingest.transport.client import Transport
 
-    with TemporaryDirectory(prefix="patra-trial-") as folder, ExitStack() as stack:
-        own = settings.model_copy(update={"home": Path(folder), "db_url": ""})
-        migrate(own.ledger_url)
-        reader = stack.enter_context(open_reader(own))
-        clock = reader.clock
-        with reader.db.write() as tx:
-            load_dictionary(tx)
-            apply_pack(tx, pack.model_copy(update={"effective_from": None}), reader.db.now(tx))
-        shared = None
+    with ExitStack() as stack:
+        reader = stack.enter_context(open_scratch([pack]))
+        raw = Path(stack.enter_context(TemporaryDirectory(prefix="patra-raw-")))
+        clock, shared = reader.clock, None
         if not alone and has_ledger(settings):
             shared = stack.enter_context(open_reader(settings)).db
         books = shared or reader.db
@@ -188,7 +199,7 @@ def open_trial(settings: Settings, pack: "Pack", alone: bool = False) -> Iterato
         transport = stack.enter_context(Transport(clock, user_agent(settings)))
         gate = RateGate(books, clock, name, _HOLDER_SECONDS, tended=True)
         stack.enter_context(tended(gate))
-        upstream = _upstream(settings, clock, gate, transport, own.raw_folder)
+        upstream = _upstream(settings, clock, gate, transport, raw)
         yield Trial(
             clock,
             reader.db,

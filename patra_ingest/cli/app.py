@@ -20,6 +20,7 @@ from patra_ingest.cli import dry_read as trial
 from patra_ingest.cli import registry as packs
 from patra_ingest.cli import replay as evidence
 from patra_ingest.cli import signal as hints
+from patra_ingest.cli import sources as catalogue
 from patra_ingest.errors import IngestError
 
 app = typer.Typer(
@@ -39,6 +40,7 @@ registry.command("check")(packs.check)
 registry.command("query")(packs.query)
 registry.command("schema")(packs.schema)
 app.add_typer(registry, name="registry")
+app.command("sources")(catalogue.sources)
 app.command("test-read")(trial.read)
 app.command("plan")(harvest.plan)
 app.command("work")(harvest.work)
