@@ -1,6 +1,7 @@
 """docs/sources: a page for every built-in source, made from its pack and never by hand."""
 
 import re
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from patra_ingest.cli.source_page import source_page
 from patra_ingest.cli.sources import builtin_sheets, pages
 from patra_ingest.model.records import ChangeRule
 from patra_ingest.packs import builtin_packs
-from patra_ingest.registry.comments import read_comments
+from patra_ingest.registry.comments import Comments, read_comments
 from patra_ingest.registry.pack_file import read_pack_text
 from patra_ingest.registry.provenance import EvidenceGrade, EvidencePart
 from patra_ingest.spec.places import When
@@ -126,6 +127,14 @@ def test_comments_are_read_with_the_place_they_speak_of():
         "request": "One line, and another. a path",
     }
     assert found.notes[("provenance",)] == "not of us"
+
+
+def test_grades_of_evidence_in_notes_are_explained(sheets):
+    pubmed = sheets["pubmed"]
+    graded = replace(pubmed, comments=Comments("", {("rate",): "ten a second [D]"}))
+
+    assert "[D] says the source's own documentation" in source_page(graded)
+    assert "[D]" not in source_page(replace(pubmed, comments=Comments("", {})))
 
 
 def test_what_stands_twice_is_shown_once(sheets):

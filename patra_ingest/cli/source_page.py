@@ -1,5 +1,6 @@
 """The pages of docs/sources: one per source, and the list of them. Pure; from the packs alone."""
 
+import re
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 
@@ -14,6 +15,11 @@ _MADE = "<!-- Made from the pack by `make sources`; change the pack, not this pa
 _PACKS = "../../patra_ingest/packs"
 _DAY = timedelta(days=1)
 _SOME_DAY = date(2026, 11, 1)
+_GRADED = re.compile(r"\[[DSOCK]\]")
+_LEGEND = (
+    "[D] says the source's own documentation, [S] its code; [O] was observed, [C] is what a client"
+    " does, [K] is not verified."
+)
 Rows = list[tuple[str, str | None]]
 
 
@@ -109,6 +115,8 @@ def source_page(sheet: Sheet) -> str:
     ]
     if notes:
         lines += ["## Notes", "", *_said(notes), ""]
+    if any(_GRADED.search(note) for note in sheet.comments.notes.values()):
+        lines += [_LEGEND, ""]
     return "\n".join(lines)
 
 
@@ -176,8 +184,7 @@ def _facts(sheet: Sheet, one: EndpointSheet, spec: SpecSnapshot) -> Rows:
         ("operations", ", ".join(one.operations) or "none of its own: a search asks it for ids"),
         (
             "asked",
-            f"{spec.request.method} {words.code(spec.request.path)}, answers in"
-            f" {spec.response.format}",
+            f"{spec.request.method} {_path(spec)}, answers in {spec.response.format}",
         ),
     ]
     if by_window is not None:
@@ -227,6 +234,10 @@ def _errors(rules: Sequence[ErrorRule]) -> Iterator[str]:
     for rule in rules:
         note = f" ({rule.note})" if rule.note else ""
         yield f"| {words.when_words(rule.when)} | {words.ACTIONS[rule.do]}{note} |"
+
+
+def _path(spec: SpecSnapshot) -> str:
+    return words.code(spec.request.path) if spec.request.path else "the address itself"
 
 
 def _schedule(one: EndpointSheet) -> str | None:
