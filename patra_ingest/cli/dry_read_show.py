@@ -104,17 +104,17 @@ def _came(page: Form) -> str:
     if page["phase"] == "SEARCH":
         came = f"{_many(page['found'] or 0, 'id')} found"
     elif page["asked"] is not None:
-        came = f"{page['asked']} ids asked for, {_many(page['items'], 'item')}"
+        came = f"{_many(page['asked'], 'id')} asked for, {_many(page['items'], 'item')}"
     else:
         came = _many(page["items"], "item")
     named = {
-        "records": "records",
         "quarantined": "quarantined",
         "outOfWindow": "out of the window",
         "skipped": "skipped",
         "gone": "gone at the source",
     }
-    parts = [f"{page[key]} {words}" for key, words in named.items() if page[key]]
+    parts = [_many(page["records"], "record")] if page["records"] else []
+    parts += [f"{page[key]} {words}" for key, words in named.items() if page[key]]
     total = "no total promised" if page["total"] is None else f"{page['total']} promised in all"
     return f"{came}: {', '.join(parts) or 'nothing to keep'}; {total}"
 

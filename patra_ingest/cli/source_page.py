@@ -121,22 +121,29 @@ def source_page(sheet: Sheet) -> str:
 
 
 def _commands(sheet: Sheet) -> Iterator[str]:
-    evidence = sheet.pack.provenance.evidence
-    first = date.fromisoformat(evidence.date) if evidence else _SOME_DAY
-    window = f"--from {first} --to {first + _DAY}"
     yield "```"
     if any("identity.contact" in f"{one.spec}" for one in sheet.endpoints):
         yield "export PATRA_CONTACT=…  # your mail address, which the source is told"
     harvested = [one for one in sheet.endpoints if one.by_window]
     for one in harvested[:1]:
+        window = _example(sheet, one)
         yield f"patra test-read {sheet.code} --endpoint {one.name} {window}  # nothing is kept"
     for one in harvested:
         op = "" if Operation.HARVEST in one.operations else " --op BACKFILL"
-        yield f"patra run {sheet.code} --endpoint {one.name}{op} {window}"
+        yield f"patra run {sheet.code} --endpoint {one.name}{op} {_example(sheet, one)}"
     for one in sheet.endpoints:
         if Operation.UPDATE in one.operations:
             yield f"patra run {sheet.code} --endpoint {one.name} --op UPDATE"
     yield "```"
+
+
+def _example(sheet: Sheet, one: EndpointSheet) -> str:
+    """Return a day that was settled when the source was last looked at."""
+    evidence = sheet.pack.provenance.evidence
+    looked = date.fromisoformat(evidence.date) if evidence else _SOME_DAY
+    lag = one.by_window.window.safety_lag if one.by_window else timedelta(0)
+    first = looked - timedelta(days=lag.days)
+    return f"--from {first} --to {first + _DAY}"
 
 
 def _credentials(sheet: Sheet) -> list[str]:

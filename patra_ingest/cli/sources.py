@@ -128,7 +128,7 @@ def _print(found: "Sequence[tuple[Sheet, str]]", has_secret: Callable[[str], boo
 
     table = Table()
     for name in ("source", "endpoints", "sees a record", "rate", "credential"):
-        table.add_column(name)
+        table.add_column(name, overflow="fold")
     for name in ("schedule", "looked at", "state"):
         table.add_column(name, no_wrap=True)
     for sheet, state in found:
