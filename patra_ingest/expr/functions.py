@@ -242,7 +242,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "lower": Function(lambda: lambda value: require_text(value).lower()),
     "upper": Function(lambda: lambda value: require_text(value).upper()),
     "trim": Function(lambda: lambda value: require_text(value).strip()),
-    "int": Function(lambda: to_int),
+    "int": Function(lambda: each(to_int)),
     "join": Function(_join, most=1),
     "wrap": Function(_wrap, least=2, most=2),
     "prefix": Function(lambda text: _wrap(text, ""), least=1, most=1),

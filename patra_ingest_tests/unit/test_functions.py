@@ -79,6 +79,7 @@ def call(chain, value):
         ("nullIf:NA", "na", "na"),
         ("int", " 12 ", 12),
         ("int", 3.0, 3),
+        ("int", ["7", 8], [7, 8]),
         ("jsonPath:$.a.b[1]", {"a": {"b": [1, 2]}}, 2),
         ("jsonPath:$[?(@.t == 'x')].v", [{"t": "x", "v": 1}], 1),
         ("jsonPath:$.none", {}, None),
