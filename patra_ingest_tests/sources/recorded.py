@@ -130,15 +130,23 @@ def compiled(
     return compile_spec(declaration, Overrides(values or {})).spec
 
 
-def read(response: Response, call: CallSpec, paging: Paging | None = None) -> Read:
-    """Read an answer as the executor does; raise what it would raise."""
+def read(
+    response: Response,
+    call: CallSpec,
+    paging: Paging | None = None,
+    said: Mapping[str, object] | None = None,
+) -> Read:
+    """Read an answer as the executor does; raise what it would raise.
+
+    `said` is what the request spoke of, for an answer that must echo it.
+    """
     tree = cache(lambda: read_tree(response, call.response))
     meaning = judge(response, call, tree, NOON)
     if isinstance(meaning, IngestError):
         raise meaning
     decoded = Decoded([], total=0)  # where a rule says that there is nothing
     if meaning is None:
-        decoded = decode(response, tree(), call, paging, {})
+        decoded = decode(response, tree(), call, paging, said or {})
     mapped = map_items(decoded.items, call, "UTC", None)
     require_shape(decoded, mapped)
     return Read(decoded, mapped)
