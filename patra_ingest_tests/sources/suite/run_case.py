@@ -21,7 +21,7 @@ from patra_ingest_tests.sources.suite.cases import CODES, Case
 from patra_ingest_tests.sources.suite.packs import quick_pack
 from patra_ingest_tests.sources.suite.readers import read_ids
 
-CONTACT = "suite@example.org"
+CONTACT = "suite@uni-x.de"  # a placeholder would be refused
 _DAY = (datetime(2025, 1, 1, tzinfo=UTC), datetime(2025, 1, 2, tzinfo=UTC))
 # Once is enough to see what an answer means; the pauses between tries are tested elsewhere.
 _ONCE = ("retry.max_attempts=1",)
