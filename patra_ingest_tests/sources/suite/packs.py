@@ -33,7 +33,8 @@ def _turned(tree: Any, at: Callable[[str], str]) -> Any:
 
 
 def _turned_value(name: str, value: Any, at: Callable[[str], str]) -> Any:
-    if name in ("base_url", "path", "token_url"):
+    # A token is fetched over HTTPS only, and by nobody without a secret: its address stays.
+    if name in ("base_url", "path"):
         return _address(value, at)
     if name == "partitions" and isinstance(value, dict):  # each may have a server of its own
         return {
