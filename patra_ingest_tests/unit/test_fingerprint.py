@@ -1,12 +1,9 @@
 """Every line of a built-in pack counts: its change changes a fingerprint, or here is why not."""
 
 import json
-import re
 from collections.abc import Iterator
 from contextlib import closing
-from enum import StrEnum
 from fnmatch import fnmatchcase
-from zoneinfo import available_timezones
 
 import pytest
 import yaml
@@ -23,9 +20,9 @@ from patra_ingest.registry.read import list_endpoints, read_named
 from patra_ingest.spec.compile import compile_spec
 from patra_ingest.spec.declaration import Overrides
 from patra_ingest_tests.builders import NOON, a_pack, an_endpoint
+from patra_ingest_tests.unit.other_values import changes, leaves
 
 CODES = builtin_code_book()
-ZONES = available_timezones()
 PACKS = {path.stem: path.read_text() for path in builtin_packs()}
 
 # Values that may change without a fingerprint: why, and where they stand.
@@ -33,7 +30,8 @@ SAME_FINGERPRINT = {
     "it is for people": ["*.provenance.name", "*.provenance.docs_url", "*.provenance.evidence.*"],
     "what the vendor allows only bounds what we ask for": ["*.rate.vendor.*"],
     "the most a page may hold only bounds the page size": ["*.paging.max_page_size"],
-    "a delay within the safety lag changes nothing": ["crossref.*.window.publication_delay"],
+    "a delay within the safety lag changes nothing": ["*.window.publication_delay"],
+    "a schedule is told to Dagster, not to the source": ["*.schedule.*.enabled"],
     "a warning is the same, whether it is meant or not": ["*.intended.*"],
     "it bounds what may be asked": ["*.expressions.fields.*", "*.expressions.capabilities.*"],
     "brackets stand where they are needed anyway": ["*.expressions.rules.*.wrap_group"],
@@ -46,7 +44,7 @@ SAME_FINGERPRINT = {
 NO_OTHER_VALUE = {
     "other kinds of credentials have other keys": ["*.auth.credentials.*.type"],
     "other ways of paging have other keys": ["*.paging.type"],
-    "other ways of cutting have other keys": ["pubmed.*.cap.then.0.by"],
+    "other ways of cutting have other keys": ["*.cap.then.0.by"],
     "a rule is found by what it is for": [
         *("*.rules.*.field", "*.rules.*.op", "*.rules.*.match", "crossref.*.rules.*.emit"),
     ],
@@ -59,10 +57,28 @@ NO_OTHER_VALUE = {
     "the dates are written to the day": ["*.window.granularity"],
     "records without a time of update are told apart by their hash": ["*.changed"],
     "what gets its ids from others can only be asked for UPDATE": ["*.operations.0"],
-    "the two belong together": ["pubmed.endpoints.fetch.usage", "pubmed.*.detail.endpoint"],
-    "one page holds as much as the cap": ["pubmed.*.new.paging.page_size", "pubmed.*.new.cap.max"],
-    "the request asks for the last second inside the window": ["sandbox.*.window.upper_bound"],
-    "a form is sent by POST": ["pubmed.endpoints.fetch.request.method"],
+    "the two belong together": [
+        *("pubmed.endpoints.fetch.usage", "pubmed.*.detail.endpoint"),
+        *("orcid.endpoints.record.usage", "orcid.*.detail.endpoint"),
+    ],
+    "a path has room for one id": ["orcid.*.detail.batch"],
+    "the pages hold as much as the cap": [
+        *("pubmed.*.new.paging.page_size", "pubmed.*.new.cap.max"),
+        *("orcid.*.people.paging.page_size", "orcid.*.paging.max_pages", "orcid.*.cap.max"),
+        *("nihreporter.*.projects.paging.page_size", "nihreporter.*.paging.max_pages"),
+        "nihreporter.*.cap.max",
+    ],
+    "the request asks for one of the two ends": [
+        *("sandbox.*.upper_bound", "hal.*.upper_bound", "orcid.*.upper_bound"),
+    ],
+    "what a credential unlocks is no part, and has codes": ["*.unlocks.*.scope"],
+    "a line of cron has five fields": ["*.schedule.*"],
+    "no letter but these writes a day": ["openfda.*.window.format"],
+    "the vendor allows one a second": ["nihreporter.rate.per_second"],
+    "a form and a JSON body are sent by POST": [
+        *("pubmed.endpoints.fetch.request.method", "nihreporter.*.request.method"),
+        "s2.endpoints.batch.request.method",
+    ],
     "the sandbox speaks plain HTTP": ["sandbox.http.allow_insecure_http"],
 }
 
@@ -81,9 +97,11 @@ def dates(**bounds):
 
 # Asked of every endpoint that can be searched, so that the lines of `expressions` have a say.
 _DATES = (dates(**{"from": "2024-01-01"}), dates(to="2025-01-01"))
+_TEXT = {"and": [term("text", "ANY"), term("text", "PHRASE"), either("text"), *_DATES]}
 QUESTIONS = {
     "crossref": term("text", "ANY"),
-    "epmc": {"and": [term("text", "ANY"), term("text", "PHRASE"), either("text"), *_DATES]},
+    "epmc": _TEXT,
+    "hal": _TEXT,
     "pubmed": {"and": [term("tiab", "ANY"), term("tiab", "PHRASE"), either("tiab"), *_DATES]},
 }
 
@@ -105,79 +123,6 @@ def prints(tx, pack) -> Iterator[tuple[str, str]]:
                 asked = compile_spec(declared, Overrides(query=question))
                 yield f"{shown} asked", asked.fingerprint
         trial.rollback()
-
-
-def leaves(node, path=(), seen=None) -> Iterator[tuple[str, yaml.ScalarNode]]:
-    """Yield every value as it is written: of an alias once, of a list one for each of its lines."""
-    seen = set() if seen is None else seen
-    if id(node) in seen:
-        return
-    seen.add(id(node))
-    if isinstance(node, yaml.ScalarNode):
-        yield ".".join(path), node
-    elif isinstance(node, yaml.SequenceNode):
-        lines = {value.start_mark.line: item for item, value in enumerate(node.value)}
-        for item in lines.values():
-            yield from leaves(node.value[item], (*path, str(item)), seen)
-    else:
-        for key, value in node.value:
-            yield from leaves(value, (*path, key.value), seen)
-
-
-def choices_at(pack, path) -> list[str]:
-    """Return the codes that could stand at a place of a pack, if it is one of codes."""
-    found = pack
-    for step in path.split("."):
-        if isinstance(found, tuple) and step.isdigit():
-            found = found[int(step)]
-        elif isinstance(found, dict):
-            found = found.get(step) or list(found)[int(step)] if found else None
-        else:
-            found = getattr(found, step, None)
-    return [str(code) for code in type(found)] if isinstance(found, StrEnum) else []
-
-
-def changes(path, node, pack) -> Iterator[str]:
-    """Yield other ways to write a value, likely ones first; some may not fit the lines around."""
-    if choices := choices_at(pack, path):
-        yield from map(json.dumps, choices)
-        return
-    if node.style is None:
-        yield from plain_changes(node.value)
-    yield from map(json.dumps, text_changes(node.value))
-    if path[-1].isdigit():
-        yield f"{json.dumps(node.value)}, {json.dumps(node.value + 'x')}"  # one more in the list
-
-
-def plain_changes(value):
-    if value in ("true", "false"):
-        yield "false" if value == "true" else "true"
-    elif re.fullmatch(r"\d+", value):
-        yield from (str(int(value) + 1), str(int(value) - 1))
-    elif re.fullmatch(r"\d+\.\d+", value):
-        yield f"{value}1"
-
-
-def text_changes(value):
-    if found := re.fullmatch(r"(\d+)(ms|s|m|h|d)", value):
-        yield from (f"{int(found[1]) + 1}{found[2]}", f"{int(found[1]) - 1}{found[2]}")
-    elif value in list(codes.Transform):
-        yield from codes.Transform
-    elif re.fullmatch(r"\d{4}-\d\d-\d\d", value):
-        yield f"{int(value[:4]) + 1}{value[4:]}"
-    elif value in ZONES:
-        yield "Europe/Berlin"
-    else:
-        yield f"{value}x"
-        yield from path_changes(value)
-
-
-def path_changes(value):
-    yield from (value.replace("[0]", "[1]"), value.replace(":00-", ":30-"))
-    yield re.sub(r"^(\$[^|]*)", r"\1.x", value)
-    yield from (f"{value}|trim", value.replace("}", "|lower}"))
-    yield value.partition("|")[0]
-    yield value.translate(str.maketrans("-/", "/-"))  # another way to write days
 
 
 def outcomes(tx, text) -> Iterator[tuple[str, str]]:
