@@ -97,6 +97,14 @@ def _listed(values: Value) -> Value:
     return _list(values) if _present(values) else None
 
 
+def _unique(values: Value) -> list[Value] | None:
+    """Keep each value once, where it came first; nulls are none."""
+    try:
+        return list(dict.fromkeys(_present(values))) or None
+    except TypeError:
+        raise ValueError("only plain values can be told apart") from None
+
+
 def _list(values: Value) -> list[Value]:
     return list(values) if isinstance(values, list) else [values]
 
@@ -211,6 +219,7 @@ CONVERSIONS: Mapping[str, Function] = {
     "split": Function(_split, least=1, most=1),
     "join": Function(_join, most=1, takes_all=True),
     "list": Function(lambda: _listed, takes_all=True),
+    "unique": Function(lambda: _unique, takes_all=True),
     "count": Function(lambda: lambda values: len(_present(values)), takes_all=True),
     "exists": Function(lambda: _exists, takes_all=True),
     "first": Function(lambda: lambda values: next(iter(_present(values)), None), takes_all=True),

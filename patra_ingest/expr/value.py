@@ -5,7 +5,7 @@
     ${$.source}:${$.id|lower}   a template over paths; null when any place is null
     [$.a, $.b]                  the first that is not null
 
-A path gives its first value; with a conversion for all values (`list`, `join`, `count`, `first`)
+A path gives its first value; with a conversion for all values (`list`, `unique`, `join`, `count` …)
 in the row it gives them all, and those before it convert each. An element without text is null.
 `each('${$.family}, ${$.given}', '$.name')` is an expression over every value of a list, here the
 names of authors, written out of their parts; of several the first that is not null.
