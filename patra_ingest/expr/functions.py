@@ -18,6 +18,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from patra_ingest.expr.path import compile_path
 from patra_ingest.expr.places import Apply, Function, Value
+from patra_ingest.expr.safe_regex import safe_regex
 from patra_ingest.expr.time_pattern import time_pattern
 from patra_ingest.model.window import instant_iso, parse_duration, parse_instant, shift
 
@@ -25,6 +26,8 @@ _UTC = ZoneInfo("UTC")
 _INTEGER = re.compile(r"\s*[+-]?\d{1,30}\s*", re.ASCII)
 # Every character Lucene or its offspring give a meaning, and the words they read as operators.
 _LUCENE = re.compile(r'[-+=&|><!(){}\[\]^"~*?:\\/]|\b(?:AND|OR|NOT|TO)\b')
+
+_GROUP = re.compile(r"\\([1-9])")
 
 
 @dataclass(frozen=True)
@@ -202,6 +205,23 @@ def _without(characters: str) -> Apply:
     return each(lambda value: to_text(value).translate(table))
 
 
+def _rewrite(pattern: str, written: str) -> Apply:
+    """Make the function that writes a text anew out of the groups of a pattern it must match."""
+    read = safe_regex(pattern)
+    numbers = [int(number) for number in _GROUP.findall(written)]
+    if not numbers or max(numbers) > read.pattern.groups:
+        raise ValueError(f"{written!r} must speak of the groups of {pattern!r}, as \\1")
+
+    def change(value: Value) -> str:
+        text = to_text(value)
+        found = read.pattern.fullmatch(text) if len(text) <= read.longest else None
+        if found is None:
+            raise ValueError(f"{text!r:.80} does not match {pattern!r}")
+        return _GROUP.sub(lambda group: found[int(group[1])] or "", written)
+
+    return each(change)
+
+
 def _segment(value: Value) -> str:
     text = to_text(value)
     if text in ("", ".", ".."):  # these would ask for another resource, often for a whole list
@@ -251,6 +271,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "lucene": Function(lambda: each(_lucene)),
     "escape": Function(_escape, least=1, most=1),
     "without": Function(_without, least=1, most=1),
+    "rewrite": Function(_rewrite, least=2, most=2),
     "segment": Function(lambda: _segment),
     "jsonPath": Function(_json_path, least=1, most=1),
     "nullIf": Function(null_if, least=1, most=8),

@@ -71,6 +71,9 @@ def call(chain, value):
         ("escape:,:", "a,b:c", "a\\,b\\:c"),
         ('without:,"', 'a,"b"', "ab"),
         ("without:,", ["a,b", "c"], ["ab", "c"]),
+        (r"rewrite:([A-Z]+)_(.+)^(\2 AND \1)", "MED_12", "(12 AND MED)"),
+        (r"rewrite:oai_(.+)^\1 > join", ["oai_1", "oai_2"], "1,2"),
+        (r"rewrite:a(b)?^<\1>", "a", "<>"),
         ("segment", "10.1/a b?#", "10.1%2Fa%20b%3F%23"),
         ("segment", "größe", "gr%C3%B6%C3%9Fe"),
         ("segment", 12, "12"),
@@ -178,6 +181,9 @@ def test_a_wrong_argument_is_found_before_any_value_is_seen(name, argument, reas
         ("int", 1.5),
         ("lucene", 5),
         ("wrap:a^b", {"a": 1}),
+        (r"rewrite:oai_(.+)^\1", "ari_1"),
+        (r"rewrite:oai_(.)^\1", "oai_12"),
+        (r"rewrite:(a+)^\1", "a" * 2_000_000),
         ("segment", ""),
         ("segment", ".."),
         ("segment", ["a"]),
@@ -188,6 +194,12 @@ def test_a_wrong_argument_is_found_before_any_value_is_seen(name, argument, reas
 def test_a_value_of_the_wrong_type_is_refused(chain, value):
     with pytest.raises(ValueError, match=r"\w"):
         call(chain, value)
+
+
+@pytest.mark.parametrize("listed", [("a", r"\1"), ("(a)", "b"), ("(a)", r"\2"), ("(a+)+", r"\1")])
+def test_what_cannot_be_rewritten_is_refused_before_there_is_a_value(listed):
+    with pytest.raises(ValueError, match="group"):
+        FUNCTIONS["rewrite"].make(*listed)
 
 
 @pytest.mark.parametrize(
