@@ -147,7 +147,8 @@ def _with_body(
     limit = asked.post_when_longer
     is_long = limit is not None and len(request.full_url) > limit
     if asked.method == HttpMethod.GET and is_long:
-        return request.as_form(_FORM)
+        elsewhere = asked.post_path and asked.base_url.rstrip("/") + asked.post_path
+        return replace(request.as_form(_FORM), url=elsewhere or request.url)
     return request
 
 

@@ -93,7 +93,8 @@ def frozen_request(shaped: Shaped) -> dict[str, Any]:
     """Return the request template with everything placed that parts named: sizes, tokens, ids."""
     request = shaped.request
     values = {
-        **_only(said(request), "method", "base_url", "path", "body", "post_when_longer"),
+        **_only(said(request), "method", "base_url", "path", "body"),
+        **_only(said(request), "post_when_longer", "post_path"),
         **{key: _present(getattr(request, key)) for key in ("query", "first", "next", "form")},
         "headers": _present(request.headers),
     }

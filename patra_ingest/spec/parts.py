@@ -86,6 +86,9 @@ class RequestPart(Word):
     post_when_longer: Positive | None = Field(
         None, description="Send a GET as a POST form when its URL is longer than this."
     )
+    post_path: str | None = Field(
+        None, description="Where that form goes, if the source takes none at `path`; no template."
+    )
 
 
 class ParamNames(Word):

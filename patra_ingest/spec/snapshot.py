@@ -62,6 +62,7 @@ class RequestSpec(Word):
     form: SentParams = Field({})
     body: dict[str, Any] | None = None
     post_when_longer: int | None = None
+    post_path: str | None = None
 
 
 class HttpSpec(Word):

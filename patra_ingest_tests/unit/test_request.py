@@ -166,6 +166,13 @@ def test_a_question_that_is_too_long_for_a_url_is_posted(length, method):
         assert "?" not in request.full_url
 
 
+@pytest.mark.parametrize(("length", "path"), [(10, "/works"), (2000, "/worksPOST")])
+def test_a_long_question_may_be_posted_elsewhere(length, path):
+    request = rendered(query={"q": "x" * length}, post_when_longer=1500, post_path="/worksPOST")
+
+    assert urlsplit(request.full_url).path == path
+
+
 def test_characters_may_be_sent_as_they_are():
     plain = rendered(query={"search": {"value": "[20260101+TO+20260131]", "keep": "+"}})
 

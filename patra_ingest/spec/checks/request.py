@@ -24,6 +24,7 @@ from patra_ingest.spec.words import Redirects, duration_text
 _MAX_TIMEOUT = timedelta(seconds=120)
 _FIRST_NAME = re.compile(r"""\$\.?\[?['"]?([^.'"\[\]]+)""")
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?", re.ASCII)
+_PLAIN_PATH = re.compile(r"/[\w./~%-]*", re.ASCII)
 _SENT = ("query", "first", "next", "form")
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
@@ -142,6 +143,10 @@ def bodies_fit_the_method(subject: Subject) -> Iterator[Problem]:
         yield Problem("request.form", "stands beside a JSON body", "send one of them")
     if request.post_when_longer and request.method != HttpMethod.GET:
         yield Problem("request.post_when_longer", "is for a GET only", "remove it")
+    if request.post_path and not request.post_when_longer:
+        yield Problem("request.post_path", "nothing is posted there", "say post_when_longer, too")
+    if request.post_path and not _PLAIN_PATH.fullmatch(request.post_path):
+        yield Problem("request.post_path", "is no plain path", "write it as /search")
 
 
 def parameters_are_set_once(subject: Subject) -> Iterator[Problem]:
