@@ -17,7 +17,7 @@ _NAMES = {
     "token": "cursor_param_name",
     "ids": "ids_param_name",
 }
-_REST = ("partitions", "query", "intended", "changed")
+_REST = ("partitions", "query", "intended", "changed", "refreshes")
 
 
 def endpoint_columns(part: EndpointPart, request: RequestPart) -> Columns:

@@ -54,8 +54,8 @@ _ORDER = (
 # As a person explains an endpoint: what it is, what is asked, how it pages, what comes back.
 _ENDPOINT_ORDER = (
     *("usage", "operations", "request", "names", "paging", "window", "cap", "partitions"),
-    *("response", "changed", "fields", "errors", "detail", "batching", "auth", "http", "rate"),
-    *("retry", "planning", "query", "schedule", "intended"),
+    *("response", "changed", "fields", "errors", "detail", "refreshes", "batching", "auth", "http"),
+    *("rate", "retry", "planning", "query", "schedule", "intended"),
 )
 _DEFAULT_OPERATIONS: dict[str, Any] = {"HARVEST": {}, "BACKFILL": {}}
 

@@ -160,6 +160,9 @@ class EndpointPart(Dimensions):
     changed: ChangeRule | None = None
     errors: tuple[ErrorRule, ...] | None = None
     detail: parts.DetailPart | None = None
+    refreshes: tuple[Name, ...] | None = Field(
+        None, description="Searches whose records a DETAIL refreshes, beside those that name it."
+    )
     partitions: dict[Name, dict[str, Text | None]] | None = None
     query: dict[str, Any] | None = Field(None, description="A neutral query, always asked.")
     intended: tuple[Downgrade, ...] | None = Field(None, description="Warnings that are meant.")

@@ -34,7 +34,9 @@ from patra_ingest.spec.declaration import (
 from patra_ingest.spec.problems import Problem
 from patra_ingest.spec.shapes import problem_of
 
-_ENDPOINT_WORDS = ("usage", "fields", "changed", "errors", "partitions", "query", "intended")
+_ENDPOINT_WORDS = (
+    *("usage", "fields", "changed", "errors", "refreshes", "partitions", "query", "intended"),
+)
 _ENDPOINT_PARTS = ("request", "names", "auth", "cap", "response", "detail")
 
 

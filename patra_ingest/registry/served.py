@@ -25,9 +25,9 @@ def list_record_endpoints(
 ) -> list[str]:
     """Return the endpoints whose records an UPDATE of `endpoint` refreshes, sorted.
 
-    An endpoint that brings records refreshes its own; a DETAIL those of the searches that name it.
-    A DETAIL that no search names can only be meant for the one search that has no detail, if there
-    is just one.
+    An endpoint that brings records refreshes its own; a DETAIL those of the searches that name it,
+    or that it names. One that neither names can only be meant for the one search that has no
+    detail, if there is just one.
     """
     rows = _rows(tx, provenance, at)
     own = [row for row in rows if row["endpoint_name"] == endpoint]
@@ -35,7 +35,9 @@ def list_record_endpoints(
         listed = ", ".join(_names(rows)) or "none"
         raise UnknownName(f"{provenance} has no endpoint {endpoint!r}.", f"It has: {listed}.")
     bringing = [row for row in rows if _brings(row)]
-    served = _names([*filter(_brings, own), *(r for r in bringing if _detail(r) == endpoint)])
+    named = {name for row in own for name in _refreshed(row)}
+    chosen = (r for r in bringing if _detail(r) == endpoint or r["endpoint_name"] in named)
+    served = _names([*filter(_brings, own), *chosen])
     if served or not any(map(_is_detail, own)):
         return served
     return _only_one(row for row in bringing if _detail(row) is None)
@@ -55,6 +57,11 @@ def _is_detail(row: Row) -> bool:
 
 def _detail(row: Row) -> str | None:
     found: str | None = (read_json(row["two_phase"]) or {}).get("endpoint")
+    return found
+
+
+def _refreshed(row: Row) -> list[str]:
+    found: list[str] = (read_json(row["extra"]) or {}).get("refreshes") or []
     return found
 
 

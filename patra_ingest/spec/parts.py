@@ -245,6 +245,7 @@ class EndpointWords(Word):
     fields: tuple[FieldSpec, ...] | None = None
     changed: ChangeRule | None = None
     errors: tuple[ErrorRule, ...] | None = None
+    refreshes: tuple[Name, ...] | None = None
     partitions: dict[Name, dict[str, Text | None]] | None = None
     query: dict[str, Any] | None = Field(None, description="A neutral query, always asked.")
     intended: tuple[Downgrade, ...] | None = Field(None, description="Warnings that are meant.")

@@ -273,6 +273,13 @@ def test_a_detail_that_could_be_for_several_searches_refreshes_none(sqlite_db):
     assert served(sqlite_db, pack, "fetch", "works") == [[], ["works"]]
 
 
+def test_a_detail_may_name_the_searches_whose_records_it_refreshes(db):
+    searches = {name: an_endpoint() for name in ("works", "changes", "authors")}
+    fetch = a_detail(operations=["UPDATE"], refreshes=["works", "changes"])
+
+    assert served(db, a_pack(**searches, fetch=fetch), "fetch") == [["changes", "works"]]
+
+
 def test_an_endpoint_nobody_knows_is_named_with_those_there_are(sqlite_db):
     with pytest.raises(UnknownName, match=r"example has no endpoint 'nope'. It has: works"):
         served(sqlite_db, a_pack(), "nope")

@@ -99,6 +99,23 @@ CASES = (
         "move them there",
         pack=a_pair,
     ),
+    Case(
+        detail.what_is_refreshed_is_there,
+        "records of a search that is not there",
+        {"endpoints.fetch.refreshes": ["works", "wroks"]},
+        "endpoints.fetch.refreshes",
+        "there is no endpoint wroks",
+        "endpoints: fetch, works",
+        pack=a_pair,
+    ),
+    Case(
+        detail.what_is_refreshed_is_there,
+        "a search that refreshes another",
+        {"endpoints.works.refreshes": ["works"]},
+        "endpoints.works.refreshes",
+        "a SEARCH endpoint refreshes its own",
+        "remove it",
+    ),
 )
 
 

@@ -60,9 +60,23 @@ def fields_come_from_the_detail(subject: Subject) -> Iterator[Problem]:
         yield Problem("endpoint.fields", "the detail endpoint makes the records", "move them there")
 
 
+def what_is_refreshed_is_there(subject: Subject) -> Iterator[Problem]:
+    """A DETAIL may name the searches whose records it refreshes; they must be there."""
+    endpoint, known = subject.shaped.endpoint, subject.declaration.endpoints
+    if endpoint.refreshes and endpoint.usage != EndpointUsage.DETAIL:
+        yield Problem(
+            "endpoint.refreshes", f"a {endpoint.usage} endpoint refreshes its own", "remove it"
+        )
+    for name in endpoint.refreshes or ():
+        if name not in known:
+            listed = f"endpoints: {', '.join(known)}"
+            yield Problem("endpoint.refreshes", f"there is no endpoint {name}", listed)
+
+
 CHECKS = (
     the_detail_endpoint_is_there,
     a_detail_is_the_end,
     a_detail_batch_fits,
     fields_come_from_the_detail,
+    what_is_refreshed_is_there,
 )
