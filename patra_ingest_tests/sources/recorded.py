@@ -116,6 +116,8 @@ def compiled(
     endpoint: str,
     operation: Operation = Operation.HARVEST,
     values: Mapping[str, Mapping[str, Any]] | None = None,
+    query: Mapping[str, Any] | None = None,
+    available: frozenset[str] = frozenset(),
 ) -> SpecSnapshot:
     """Apply a pack to a copy of an empty ledger, and compile one of its endpoints from there."""
     copy = template.with_name(f"recorded-{next(_ledgers)}.db")
@@ -127,7 +129,7 @@ def compiled(
         source = pack.provenance.code
         declaration = read_declaration(tx, source, endpoint, operation, later, codes)
     ledger.close()
-    return compile_spec(declaration, Overrides(values or {})).spec
+    return compile_spec(declaration, Overrides(values or {}, query=query), available).spec
 
 
 def read(

@@ -8,8 +8,10 @@ import pytest
 from patra_ingest.errors import EndpointHalted, SliceIncomplete
 from patra_ingest.executor.decoding import BodyUnreadable
 from patra_ingest.executor.paging import Ended, Page, Seen, next_page
+from patra_ingest.model.codes import Operation
 from patra_ingest.packs import FOLDER
 from patra_ingest.registry.pack import read_pack
+from patra_ingest_tests.sources.builtin import fields_of, misfits
 from patra_ingest_tests.sources.recorded import (
     asked,
     compiled,
@@ -54,6 +56,11 @@ WHOLE = ["17-search-json-no-hits.json", *(name for name in LISTED if name > "2")
 @pytest.fixture(scope="module")
 def search(sqlite_template):
     return compiled(sqlite_template, read_pack(FOLDER / "epmc.yaml"), "search")
+
+
+@pytest.fixture(scope="module")
+def details(sqlite_template):
+    return compiled(sqlite_template, read_pack(FOLDER / "epmc.yaml"), "article", Operation.UPDATE)
 
 
 def test_every_recording_has_its_row():
@@ -130,10 +137,19 @@ SAID = [
             " following radiotherapy.",
             "doi": "10.1016/s0140-6736(24)02600-x",
             "pmcid": None,
-            "authors": "Schoenfeld JD, Haas-Kogan DA, O'Neill AF.",
+            "authors": [
+                *("Schoenfeld, Jonathan D", "Haas-Kogan, Daphne A", "O'Neill, Allison F"),
+            ],
             "journal": "Lancet (London, England)",
+            "issn": ["0140-6736", "1474-547X"],
             "published": "2025-12-01",
-            "indexed": "2024-12-22",
+            "created": "2024-12-22",
+            "type": "Journal Article",
+            "language": "eng",
+            "has_abstract": False,
+            "license": None,
+            "retracted": False,
+            "corrected": False,
             "open_access": False,
             "abstract": None,
         },
@@ -147,6 +163,16 @@ SAID = [
             "types": ["Published Erratum", "correction"],
         },
         id="an erratum that nobody has signed",
+    ),
+    pytest.param(
+        *("12-search-json-core.json", "MED:40464630"),
+        {"issn": ["1866-0452"]},
+        id="one ISSN for paper and screen",
+    ),
+    pytest.param(
+        *("12-search-json-core.json", "MED:40468710"),
+        {"license": "cc by", "has_abstract": True, "issn": ["1359-107X", "2044-8287"]},
+        id="a licence",
     ),
     pytest.param(
         *("05-search-cancer-cursor-p05.json", "PPR:PPR1031772"),
@@ -168,6 +194,32 @@ def test_a_record_says_what_the_file_says(search, name, provider_id, said):
 
     assert {key: fields[key] for key in said} == said
     assert record.source_updated_at is None  # the date it filters by is not in the record
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_every_result_is_a_common_record(search, name):
+    page = read(recorded("europepmc", name), search, search.paging)
+
+    assert misfits(page.mapped.records) == []
+
+
+def test_a_retraction_and_a_correction_are_seen(search):
+    """Nobody has recorded either; these are an erratum and another article, changed so."""
+    answer = recorded("europepmc", "12-search-json-core.json")
+    tree = json.loads(answer.body)
+    erratum, article = tree["resultList"]["result"][1:3]
+    erratum["commentCorrectionList"]["commentCorrection"][0]["type"] = "Erratum in"
+    article["pubTypeList"]["pubType"].append("Retracted Publication")
+
+    page = read(replace(answer, body=json.dumps(tree).encode()), search, search.paging)
+
+    found = [fields_of(record) for record in page.mapped.records[1:3]]
+    assert [(one["retracted"], one["corrected"]) for one in found] == [(False, True), (True, False)]
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_what_a_question_for_ids_gets_is_read_in_the_same_way(details, name):
+    assert read(recorded("europepmc", name), details).ends == LISTED[name][:3]
 
 
 def test_an_abstract_comes_without_its_headings_tags(search):

@@ -17,6 +17,8 @@ from patra_ingest.executor.two_phase import reconcile
 from patra_ingest.model.records import ChangeRule, Known, change_of
 from patra_ingest.packs import FOLDER
 from patra_ingest.registry.pack import read_pack
+from patra_ingest_tests.sources import builtin
+from patra_ingest_tests.sources.builtin import misfits
 from patra_ingest_tests.sources.recorded import (
     compiled,
     needs_recordings,
@@ -90,6 +92,37 @@ REFUSED = {
     "57-esearch-xml-pmc-200ids.xml": _OTHER_XML,
     "58-esummary-json-pmc-200.json": _OTHER_JSON,
     "60-esummary-414-uri-too-long.html": (_TOO_LONG, _TOO_LONG),
+}
+
+
+CHAPTER = b"""<?xml version="1.0"?>
+<PubmedArticleSet><PubmedBookArticle>
+<BookDocument>
+ <PMID Version="1">90000101</PMID>
+ <Book><BookTitle book="inv">Invented Reviews</BookTitle><PubDate><Year>2024</Year></PubDate></Book>
+ <ArticleTitle>An invented <i>chapter</i></ArticleTitle>
+ <Language>eng</Language>
+ <AuthorList Type="authors"><Author><LastName>Doe</LastName><Initials>J</Initials></Author>
+ <Author><CollectiveName>A Group</CollectiveName></Author></AuthorList>
+ <PublicationType UI="D016454">Review</PublicationType>
+ <Abstract><AbstractText>Words.</AbstractText></Abstract>
+</BookDocument>
+<PubmedBookData><History>
+ <PubMedPubDate PubStatus="entrez"><Year>2024</Year><Month>2</Month><Day>3</Day></PubMedPubDate>
+</History></PubmedBookData>
+</PubmedBookArticle></PubmedArticleSet>"""
+BOOK = {
+    "pmid": "90000101",
+    "title": "An invented chapter",
+    "authors": ["Doe, J", "A Group"],
+    "journal": "Invented Reviews",
+    "published": "2024",
+    "created": "2024-02-03",
+    "type": "Review",
+    "language": "eng",
+    "has_abstract": True,
+    "corrected": False,
+    "retracted": False,
 }
 
 
@@ -168,9 +201,16 @@ SAID = [
             "published": "1990",
             "revised": "2007-11-15",
             "created": "1990-04-01",
-            "authors": ["Olivero"],
+            "authors": ["Olivero, J Michael"],
+            "journal": "Social justice (San Francisco, Calif.)",
+            "issn": ["1043-1578"],
             "doi": None,
+            "pmid": "12091962",
+            "type": "Journal Article",
             "types": ["Journal Article", "Review"],
+            "language": "eng",
+            "has_abstract": False,
+            "corrected": False,
             "version": "1",
             "retracted": False,
         },
@@ -178,7 +218,7 @@ SAID = [
     ),
     pytest.param(
         *("24-efetch-xml-two-old.xml", "9997"),
-        {"published": "1976-09-28", "doi": "10.1016/0005-2795(76)90109-4", "issn": "0006-3002"},
+        {"published": "1976-09-28", "doi": "10.1016/0005-2795(76)90109-4", "issn": ["0006-3002"]},
         id="a month in letters; a DOI with brackets",
     ),
     pytest.param(
@@ -193,7 +233,14 @@ SAID = [
     ),
     pytest.param(
         *("42-efetch-xml-32887691.xml", "32887691"),
-        {"title": "A living WHO guideline on drugs for covid-19.", "revised": "2025-05-30"},
+        {
+            "title": "A living WHO guideline on drugs for covid-19.",
+            "created": "2020-09-05",
+            "revised": "2025-05-30",
+            "has_abstract": True,
+            "retracted": False,
+            "corrected": True,
+        },
         id="corrected and updated, not retracted",
     ),
     pytest.param(
@@ -208,7 +255,13 @@ SAID = [
     ),
     pytest.param(
         *("61-efetch-xml-38833988.xml", "38833988"),
-        {"types": ["Published Erratum"], "retracted": False, "published": "2024-08"},
+        {
+            "type": "Published Erratum",
+            "types": ["Published Erratum"],
+            "retracted": False,
+            "corrected": False,
+            "published": "2024-08",
+        },
         id="an erratum",
     ),
 ]
@@ -219,6 +272,34 @@ def test_a_record_says_what_the_file_says(detail, name, provider_id, said):
     fields = fields_of(name, provider_id, detail)
 
     assert {key: fields[key] for key in said} == said
+
+
+@pytest.mark.parametrize("name", FETCHED)
+def test_every_record_is_a_common_record(detail, name):
+    assert misfits(fetched(name, detail).mapped.records) == []
+
+
+def test_a_group_and_one_with_one_name_are_authors_too(detail):
+    names = [
+        name
+        for file in FETCHED
+        for record in fetched(file, detail).mapped.records
+        for name in builtin.fields_of(record)["authors"]
+    ]
+
+    assert len(names) == 212
+    group = "China Novel Coronavirus Investigating and Research Team"
+    assert {name for name in names if ", " not in name} == {"Mahmooduzzafar", group}
+
+
+def test_a_chapter_of_a_book_is_a_record_too(detail):
+    """No recording has one; this is what the DTD says that NLM sends."""
+    page = read(replace(recorded("pubmed", "25-efetch-xml-two.xml"), body=CHAPTER), detail)
+
+    assert page.ids == ["90000101"]
+    fields = builtin.fields_of(page.record("90000101"))
+    assert misfits(page.mapped.records) == []
+    assert fields | BOOK == fields
 
 
 def test_an_abstract_keeps_the_text_of_its_markup_and_joins_its_parts(detail):
