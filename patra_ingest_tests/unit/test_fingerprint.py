@@ -46,12 +46,13 @@ NO_OTHER_VALUE = {
     "other ways of paging have other keys": ["*.paging.type"],
     "other ways of cutting have other keys": ["*.cap.then.0.by"],
     "a rule is found by what it is for": [
-        *("*.rules.*.field", "*.rules.*.op", "*.rules.*.match", "crossref.*.rules.*.emit"),
+        *("*.rules.*.field", "*.rules.*.op", "*.rules.*.match"),
+        *("crossref.*.rules.*.emit", "openalex.*.rules.*.emit"),
     ],
     "every operator of a capability needs its rule": [
         *("*.capabilities.*.ops.*", "*.capabilities.*.matches.*"),
     ],
-    "a parameter cannot be negated": ["crossref.*.supports_not"],
+    "a parameter cannot be negated": ["crossref.*.supports_not", "openalex.*.supports_not"],
     "the question of this test asks for a range of dates": ["*.publication_date.range"],
     "the rule writes what only this function gives": ["pubmed.expressions.rules.3.function"],
     "the dates are written to the day": ["*.window.granularity"],
@@ -60,7 +61,10 @@ NO_OTHER_VALUE = {
     "the two belong together": [
         *("pubmed.endpoints.fetch.usage", "pubmed.*.detail.endpoint"),
         *("orcid.endpoints.record.usage", "orcid.*.detail.endpoint"),
+        *("openalex.endpoints.work.usage", "openalex.endpoints.work.refreshes.*"),
     ],
+    "it is the name of a credential": ["openalex.endpoints.changes.auth.use"],
+    "this test cuts at every |, and here one is within the path": ["pubmed.*.fields.corrected"],
     "a path has room for one id": ["orcid.*.detail.batch"],
     "the pages hold as much as the cap": [
         *("pubmed.*.new.paging.page_size", "pubmed.*.new.cap.max"),
@@ -70,6 +74,7 @@ NO_OTHER_VALUE = {
     ],
     "the request asks for one of the two ends": [
         *("sandbox.*.upper_bound", "hal.*.upper_bound", "orcid.*.upper_bound"),
+        "datacite.*.upper_bound",
     ],
     "what a credential unlocks is no part, and has codes": ["*.unlocks.*.scope"],
     "a line of cron has five fields": ["*.schedule.*"],
@@ -77,7 +82,7 @@ NO_OTHER_VALUE = {
     "the vendor allows one a second": ["nihreporter.rate.per_second"],
     "a form and a JSON body are sent by POST": [
         *("pubmed.endpoints.fetch.request.method", "nihreporter.*.request.method"),
-        "s2.endpoints.batch.request.method",
+        *("s2.endpoints.batch.request.method", "epmc.endpoints.article.request.method"),
     ],
     "the sandbox speaks plain HTTP": ["sandbox.http.allow_insecure_http"],
 }
@@ -100,6 +105,8 @@ _DATES = (dates(**{"from": "2024-01-01"}), dates(to="2025-01-01"))
 _TEXT = {"and": [term("text", "ANY"), term("text", "PHRASE"), either("text"), *_DATES]}
 QUESTIONS = {
     "crossref": term("text", "ANY"),
+    "datacite": {"and": [term("text", "ANY"), term("text", "PHRASE"), either("text")]},
+    "openalex": term("text", "ANY"),
     "epmc": _TEXT,
     "hal": _TEXT,
     "pubmed": {"and": [term("tiab", "ANY"), term("tiab", "PHRASE"), either("tiab"), *_DATES]},
