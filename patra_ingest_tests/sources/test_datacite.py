@@ -116,7 +116,7 @@ def test_a_page_of_none_is_not_the_end_of_those_that_are_promised(dois):
 
 @pytest.fixture
 def cursors():
-    """Two pages of a walk by cursor, as the source code writes their addresses; none is recorded."""
+    """Pages of a walk by cursor, with addresses as the source code writes them."""
     answer = recorded("datacite", "06-dois-updated-range-p1of2.json")
     tree = json.loads(answer.body)
 

@@ -239,25 +239,6 @@ CASES = (
         "remove it",
     ),
     Case(
-        request.bodies_fit_the_method,
-        "an address for a form that is never sent",
-        {"endpoints.works.request.post_path": "/searchPOST"},
-        "endpoints.works.request.post_path",
-        "nothing is posted there",
-        "say post_when_longer, too",
-    ),
-    Case(
-        request.bodies_fit_the_method,
-        "a form for another host",
-        {
-            "endpoints.works.request.post_when_longer": 9,
-            "endpoints.works.request.post_path": "https://elsewhere.example/search",
-        },
-        "endpoints.works.request.post_path",
-        "is no plain path",
-        "write it as /search",
-    ),
-    Case(
         request.parameters_are_set_once,
         "selected fields under a name that is taken",
         {SELECT: {"param": "from", "fields": READ}},
