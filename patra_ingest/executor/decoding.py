@@ -11,7 +11,7 @@ from typing import Any
 
 from patra_ingest.errors import EndpointHalted
 from patra_ingest.executor.drift import found_instead
-from patra_ingest.executor.items import find_items
+from patra_ingest.executor.items import find_items, group_items
 from patra_ingest.executor.places import (
     find_gone,
     find_more,
@@ -59,7 +59,7 @@ def decode(
         _require_all(tree, call.response)
         for expectation in call.response.expect:
             _require_expected(tree, expectation, variables)
-        return _decoded(response, tree, call.response, paging)
+        return _decoded(response, tree, call.response, paging, variables)
     except ValueError as error:
         raise EndpointHalted(
             f"{response.url}: {error}; the source has changed its shape, or has not done as asked:"
@@ -89,9 +89,17 @@ def path(text: str) -> Path:
     return compile_path(text)
 
 
-def _decoded(response: Response, tree: Any, spec: ResponseSpec, paging: Paging | None) -> Decoded:
+def _decoded(
+    response: Response,
+    tree: Any,
+    spec: ResponseSpec,
+    paging: Paging | None,
+    variables: Mapping[str, object],
+) -> Decoded:
     total = find_total(response, tree, paging.total if paging else None)
     items = find_items(tree, spec, total)
+    if spec.grouped:
+        items = group_items(items, variables.get("ids"))
     return Decoded(
         items.found,
         total,

@@ -1,4 +1,4 @@
-"""The items of an answer: lists, elements, one item alone, or an object keyed by id. Pure.
+"""The items of an answer: lists, elements, one item alone, a group, an object keyed by id. Pure.
 
 A list that is not there is a ValueError, never zero items.
 """
@@ -46,6 +46,13 @@ def find_items(tree: Any, spec: ResponseSpec, total: int | None) -> Items:
             _require_none(tree, where, spec, total)
         found += listed or ()
     return Items(found)
+
+
+def group_items(items: Items, ids: object) -> Items:
+    """Return the one item that everything together is: the answer about the id asked for."""
+    if not isinstance(ids, list) or len(ids) != 1:
+        raise ValueError("items are grouped under the one id that was asked for, and here is none")
+    return Items([{"asked": ids[0], "items": items.found}])
 
 
 def _listed(tree: Any, where: str) -> list[Any] | None:

@@ -17,7 +17,8 @@ _BRINGING = frozenset({EndpointUsage.SEARCH, EndpointUsage.BATCH})
 
 def list_storing_endpoints(tx: Connection, provenance: str, at: datetime) -> list[str]:
     """Return every endpoint of a source that records are stored under, sorted."""
-    return _names(row for row in _rows(tx, provenance, at) if _brings(row))
+    rows = _rows(tx, provenance, at)
+    return _names(filter(_brings, rows)) or _names(filter(_is_detail, rows))
 
 
 def list_record_endpoints(
@@ -27,7 +28,8 @@ def list_record_endpoints(
 
     An endpoint that brings records refreshes its own; a DETAIL those of the searches that name it,
     or that it names. One that neither names can only be meant for the one search that has no
-    detail, if there is just one.
+    detail, if there is just one. In a source that cannot be searched a DETAIL has records of its
+    own.
     """
     rows = _rows(tx, provenance, at)
     own = [row for row in rows if row["endpoint_name"] == endpoint]
@@ -40,6 +42,8 @@ def list_record_endpoints(
     served = _names([*filter(_brings, own), *chosen])
     if served or not any(map(_is_detail, own)):
         return served
+    if not bringing:
+        return [endpoint]
     return _only_one(row for row in bringing if _detail(row) is None)
 
 

@@ -205,6 +205,11 @@ class ResponsePart(Word):
     items: ValueText | None = None
     items_order: str | None = Field(None, description="For items keyed by id: path of the ids.")
     single: bool | None = Field(None, description="The answer at `items` is one item, no list.")
+    grouped: bool | None = Field(
+        None,
+        description="All that is at `items` is one item, of the one id that was asked for:"
+        " `$.asked` and the list `$.items`.",
+    )
     asked: ValueText | None = Field(
         None, description="Which of the ids that were asked for an item answers, if not its own."
     )

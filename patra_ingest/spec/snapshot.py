@@ -143,6 +143,7 @@ class ResponseSpec(Word):
     items_order: str | None = None
     null_is_empty: bool = False
     single: bool = False
+    grouped: bool = False
     asked: tuple[str, ...] | None = None
     id: tuple[str, ...]
     version: tuple[str, ...] | None = None

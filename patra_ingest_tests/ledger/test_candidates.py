@@ -273,6 +273,15 @@ def test_a_detail_that_could_be_for_several_searches_refreshes_none(sqlite_db):
     assert served(sqlite_db, pack, "fetch", "works") == [[], ["works"]]
 
 
+def test_a_detail_of_a_source_that_cannot_be_searched_has_records_of_its_own(sqlite_db):
+    pack = a_pack(work=a_detail(operations=["UPDATE"]), cited=a_detail(operations=["UPDATE"]))
+    assert set(pack.endpoints) == {"work", "cited"}
+
+    assert served(sqlite_db, pack, "work", "cited") == [["work"], ["cited"]]
+    with sqlite_db.read() as tx:
+        assert list_storing_endpoints(tx, pack.provenance.code, NOON) == ["cited", "work"]
+
+
 def test_a_detail_may_name_the_searches_whose_records_it_refreshes(db):
     searches = {name: an_endpoint() for name in ("works", "changes", "authors")}
     fetch = a_detail(operations=["UPDATE"], refreshes=["works", "changes"])

@@ -129,6 +129,31 @@ def test_items_kept_by_id_say_what_they_stand_for():
     assert answer({"items": []}).places is None
 
 
+@pytest.mark.parametrize("listed", [[{"by": "a"}, {"by": "b"}], []])
+def test_all_items_together_may_be_one_item_of_the_id_that_was_asked_for(listed):
+    spec = reading(items=("$",), grouped=True)
+    response = a_response(json.dumps(listed).encode())
+
+    page = decode(response, listed, spec, None, {"ids": ["10.1000/x"]})
+
+    assert page.items == [{"asked": "10.1000/x", "items": listed}]
+
+
+@pytest.mark.parametrize(
+    ("tree", "ids", "reason"),
+    [
+        ({"error": "quota"}, ["x"], r"there is no list at \$"),
+        ([], None, "the one id that was asked for"),
+        ([], ["x", "y"], "the one id that was asked for"),
+    ],
+)
+def test_a_group_is_a_list_of_one_id_or_an_error(tree, ids, reason):
+    spec = reading(items=("$",), grouped=True)
+
+    with pytest.raises(EndpointHalted, match=reason):
+        decode(a_response(b""), tree, spec, None, {"ids": ids})
+
+
 @pytest.mark.parametrize(
     ("response", "page", "reason"),
     [

@@ -131,6 +131,25 @@ def prefixes_are_declared(subject: Subject) -> Iterator[Problem]:
             )
 
 
+def a_group_belongs_to_one_id(subject: Subject) -> Iterator[Problem]:
+    """Whose items they are is known only where one id is asked for at a time."""
+    response = subject.shaped.response
+    if not response.grouped:
+        return
+    where = "response.grouped"
+    if not subject.by_ids:
+        yield Problem(
+            where, "a window is not the id of anything", "use it with operations: [UPDATE]"
+        )
+    if (subject.shaped.batching.ids_per_request or 0) != 1:
+        yield Problem(where, "needs one id per request", "say batching.ids_per_request: 1")
+    if response.format == BodyFormat.XML:
+        yield Problem(where, "is not possible with XML", "remove it")
+    if response.single or response.items_order:
+        other = "single" if response.single else "items_order"
+        yield Problem(where, f"contradicts {other}", "keep one of them")
+
+
 def a_change_can_be_seen(subject: Subject) -> Iterator[Problem]:
     """Newer wins only where there is a time; else the content hash must decide."""
     hands_over = subject.declaration.detail is not None
@@ -171,6 +190,7 @@ CHECKS = (
     conditions_parse,
     items_are_judged_by_what_they_hold,
     prefixes_are_declared,
+    a_group_belongs_to_one_id,
     a_change_can_be_seen,
     fields_are_told_apart,
     error_rules_make_sense,
