@@ -1,11 +1,12 @@
 """Ask for records by their ids: in one request, or in as many as the source needs to answer.
 
 A request that is too long, or that one poisonous id makes fail, is halved until it passes or the
-bad id is alone. That an id is bad is believed only when others of the same request came through: a
-source that is down is no reason to blame its records.
+bad id is alone. That an id is bad is believed only when others of the same request came through, or
+of the same walk where ids are asked for one by one: a source that is down is no reason to blame its
+records.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -22,6 +23,7 @@ from patra_ingest.spec.words import MissingIds
 
 Patient = Callable[[Callable[[], Exchanged]], Exchanged]
 _FAILED = (TransientError, RequestRejected, PageTooBig)
+_MOST_WITNESSES = 3
 
 
 class Asker(Protocol):
@@ -75,17 +77,61 @@ class IdsQuestion:
 
 
 def ask_for_ids(
-    exchange: Asker, question: IdsQuestion, patient: Patient, once: Patient
+    exchange: Asker,
+    question: IdsQuestion,
+    patient: Patient,
+    once: Patient,
+    others: Sequence[str] = (),
 ) -> IdsAnswer:
-    """Return what the source has for the ids of a question; halves are asked for only `once`."""
+    """Return what the source has for the ids of a question; halves are asked for only `once`.
+
+    `others` are ids of the same walk: they tell whether an id that is alone is bad, or the source.
+    """
     try:
         return _ask(exchange, question, patient)
     except _FAILED as error:
         alone = len(question.asking.ids) < 2
-        if isinstance(error, Throttled) or alone or not question.rule.isolate:
+        if isinstance(error, Throttled) or not question.rule.isolate or (alone and not others):
             raise
-        question.work.healing.halved = True
+        question.work.healing.halved = True  # what failed left nothing to be replayed
+        if alone:
+            return _blame(exchange, question, error, once, others)
         return _isolate(exchange, question, error, once)
+
+
+def _blame(
+    exchange: Asker,
+    question: IdsQuestion,
+    whole: IngestError,
+    once: Patient,
+    others: Sequence[str],
+) -> IdsAnswer:
+    """Call the one id bad that a request fails for, if the source answers for another one."""
+    (one,) = question.asking.ids
+    witness = _find_witness(exchange, question, whole, once, others)
+    answer, failed = IdsAnswer(), {one: whole}
+    if isinstance(whole, TransientError):
+        answer = _ask_again(exchange, question, [one], failed, once)
+    answer.exchanges += witness.exchanges
+    answer.bad = [BadId(one, str(error)) for error in failed.values()]
+    return answer
+
+
+def _find_witness(
+    exchange: Asker,
+    question: IdsQuestion,
+    whole: IngestError,
+    once: Patient,
+    others: Sequence[str],
+) -> IdsAnswer:
+    for other in others[:_MOST_WITNESSES]:
+        try:
+            return _ask(exchange, question.of((other,)), once)
+        except Throttled:
+            raise
+        except _FAILED:
+            continue
+    raise whole
 
 
 def _isolate(

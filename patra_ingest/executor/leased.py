@@ -128,6 +128,16 @@ class Work:
             return place.details.asked
         return self.walk.asked(place.page) if isinstance(self.walk, IdsWalk) else ()
 
+    def other_ids(self, place: Place) -> tuple[str, ...]:
+        """Return the other ids of the same walk, those that were asked for last first."""
+        if place.details is not None:
+            found, done = place.details.ids, place.details.done
+        elif isinstance(self.walk, IdsWalk):
+            found, done = self.walk.ids, place.page.offset
+        else:
+            return ()
+        return (*found[:done][::-1], *found[done + len(self.asked_ids(place)) :])
+
     def call_at(self, place: Place) -> tuple[CallSpec, ReconcileSpec | None]:
         """Return what is called at a place, and how its ids are reconciled."""
         spec = self.plan.spec

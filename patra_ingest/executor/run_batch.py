@@ -163,7 +163,7 @@ def answer_at(
     call, rule = work.call_at(place)
     if asking.ids and rule is not None:
         question = IdsQuestion(work, call, rule, asking)
-        got = ask_for_ids(asker, question, patient, history.count)
+        got = ask_for_ids(asker, question, patient, history.count, work.other_ids(place))
         seen = IdsSeen(got.items, got.tombstones, got.missing, got.merged, got.bad)
         return Answer(tuple(got.exchanges), turn_ids(work, place, seen))
     paging = work.plan.spec.paging

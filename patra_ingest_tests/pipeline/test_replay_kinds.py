@@ -11,6 +11,7 @@ from patra_ingest.settings import Settings
 from patra_ingest.views.blackbox import Export, open_blackbox
 from patra_ingest_tests.builders import NOON, a_trigger, an_endpoint, an_item, by_token, day
 from patra_ingest_tests.pipeline.harness import Home
+from patra_ingest_tests.pipeline.library import Library, a_library
 from patra_ingest_tests.pipeline.test_paging_kinds import (
     CANARY,
     KINDS,
@@ -109,6 +110,21 @@ def test_a_page_that_was_looked_at_twice_is_replayed_twice(home):
     found = the_run(home)
 
     assert found.outcome is Outcome.EQUAL, found.as_markdown()
+
+
+@pytest.mark.parametrize("status", [400, 500])
+def test_a_bad_id_among_ids_that_are_asked_for_one_by_one_is_replayed(home, status):
+    library = Library(4)
+    library.poison = {"w000": status, "w002": status}
+    with listening(library) as server:
+        home.apply(a_library(server.url, detail={"batch": 1}, batching={"ids_per_request": 1}))
+        assert harvest(home) == ["SUCCEEDED"], last_error(home)
+
+    found = the_run(home)
+
+    assert found.outcome is Outcome.EQUAL, found.as_markdown()
+    quarantined = [c.now for b in found.batches for c in b.checks if c.name == "quarantined ids"]
+    assert [one for some in quarantined for one in some] == ["w000", "w002"]
 
 
 def test_a_key_in_the_request_and_in_the_next_address_is_no_difference(home, monkeypatch):

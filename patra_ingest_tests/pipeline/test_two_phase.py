@@ -161,6 +161,36 @@ def test_a_poison_id_is_found_by_halving_and_listed(home, status, attempts):
     assert sum(one["reqCount"] for one in batches(home)) == sent
 
 
+@pytest.mark.parametrize("status", [400, 500])
+@pytest.mark.parametrize("poison", [["w002"], ["w000"], ["w000", "w001"], ["w002", "w003"]])
+def test_a_poison_id_of_a_source_that_is_asked_one_by_one_stops_no_other(home, status, poison):
+    library = Library(4)
+    library.poison = dict.fromkeys(poison, status)
+    with listening(library) as server:
+        home.apply(a_library(server.url, detail={"batch": 1}, batching={"ids_per_request": 1}))
+
+        assert harvest(home) == ["SUCCEEDED"], last_error(home)
+        sent = len(server.asked)
+    assert bad_ids(home) == poison
+    assert records(home) == [one for one in ids(4) if one not in poison]
+    (proof,) = proofs(home)
+    assert (proof["bad"], proof["verdict"]) == (len(poison), "COMPLETE")
+    assert sum(one["reqCount"] for one in batches(home)) == sent
+
+
+@pytest.mark.parametrize("count", [1, 4])
+def test_a_source_that_rejects_every_id_one_by_one_is_not_blamed_on_them(home, count):
+    library = Library(count)
+    library.poison = dict.fromkeys(ids(count), 400)
+    with listening(library) as server:
+        home.apply(a_library(server.url, detail={"batch": 1}, batching={"ids_per_request": 1}))
+
+        assert harvest(home) == ["FAILED"]
+    assert last_error(home)[1] == "L2"
+    assert bad_ids(home) == []
+    assert len(library.details) == count, "the id, and each of the others that could tell"
+
+
 def test_a_source_that_is_down_is_not_blamed_on_ids(home):
     library = Library(8)
     library.down = 10**6
