@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urljoin, urlsplit
 import orjson
 
 from patra_ingest.errors import EndpointHalted, RequestRejected
-from patra_ingest.executor.asking import Asking, variables_of
+from patra_ingest.executor.asking import CONTACT, Asking, variables_of
 from patra_ingest.executor.paging import Page
 from patra_ingest.expr.functions import to_text
 from patra_ingest.expr.template import compile_template
@@ -17,7 +17,7 @@ from patra_ingest.model.codes import HttpMethod, InboundLocation
 from patra_ingest.model.lineage import correlation_id
 from patra_ingest.spec.paging import UrlPaging
 from patra_ingest.spec.parts import Probe
-from patra_ingest.spec.places import Param
+from patra_ingest.spec.places import Param, templates_of
 from patra_ingest.spec.snapshot import CallSpec, HttpSpec, QuerySpec, SpecSnapshot
 from patra_ingest.transport.messages import Request, Timeouts, options_of
 
@@ -185,7 +185,9 @@ def _values(name: str, param: str | Param, variables: Mapping[str, object]) -> l
         return [] if value is None else [value]
     values = _in_full(param, variables)
     if param.required and not values:
-        raise RequestRejected(f"the parameter {name} is required and has no value")
+        is_ours = any(CONTACT in text for text in templates_of(param))
+        remedy = "; set PATRA_CONTACT to your mail address" if is_ours else ""
+        raise RequestRejected(f"the parameter {name} is required and has no value{remedy}")
     for value in values:
         if param.pattern is not None and not re.fullmatch(param.pattern, value):
             raise RequestRejected(

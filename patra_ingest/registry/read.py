@@ -221,12 +221,15 @@ def _get_endpoint(source: Row, rows: list[Row], endpoint: str | None, operation:
     for row in serving:
         if endpoint is None or row["endpoint_name"] == endpoint:
             return row
-    listed = ", ".join(dict.fromkeys(row["endpoint_name"] for row in serving)) or "none"
+    listed = ", ".join(dict.fromkeys(row["endpoint_name"] for row in serving))
+    others = [one.value for one in Operation if any(serves(row, one) for row in rows)]
     raise UnknownName(
         f"{source['provenance_code']} has no endpoint {endpoint!r} for {operation.value}."
         if endpoint
         else f"{source['provenance_code']} has no endpoint for {operation.value}.",
-        f"Its endpoints for {operation.value}: {listed}.",
+        f"Its endpoints for {operation.value}: {listed}."
+        if listed
+        else f"It can be asked for: {', '.join(others) or 'nothing'} (--op).",
     )
 
 

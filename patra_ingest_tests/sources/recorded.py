@@ -113,7 +113,7 @@ def _joined(value: str | list[str]) -> str:
 def compiled(
     template: Path,
     pack: Pack,
-    endpoint: str,
+    endpoint: str | None,
     operation: Operation = Operation.HARVEST,
     values: Mapping[str, Mapping[str, Any]] | None = None,
     query: Mapping[str, Any] | None = None,
@@ -137,10 +137,11 @@ def read(
     call: CallSpec,
     paging: Paging | None = None,
     said: Mapping[str, object] | None = None,
+    ids: Sequence[str] = (),
 ) -> Read:
     """Read an answer as the executor does; raise what it would raise.
 
-    `said` is what the request spoke of, for an answer that must echo it.
+    `said` is what the request spoke of, for an answer that must echo it; `ids` what it asked for.
     """
     tree = cache(lambda: read_tree(response, call.response))
     meaning = judge(response, call, tree, NOON)
@@ -148,7 +149,8 @@ def read(
         raise meaning
     decoded = Decoded([], total=0)  # where a rule says that there is nothing
     if meaning is None:
-        decoded = decode(response, tree(), call, paging, said or {})
+        spoken = {"ids": list(ids) or None, **(said or {})}
+        decoded = decode(response, tree(), call, paging, spoken)
     mapped = map_items(decoded.items, call, "UTC", None)
     require_shape(decoded, mapped)
     return Read(decoded, mapped)
