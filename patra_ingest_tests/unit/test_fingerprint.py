@@ -76,7 +76,10 @@ NO_OTHER_VALUE = {
         *("sandbox.*.upper_bound", "hal.*.upper_bound", "orcid.*.upper_bound"),
         *("datacite.*.upper_bound", "core.*.upper_bound"),
     ],
-    "what a credential unlocks is no part, and has codes": ["*.unlocks.*.scope", "*.unlocks.*.kind"],
+    "what a credential unlocks is no part, and has codes": [
+        "*.unlocks.*.scope",
+        "*.unlocks.*.kind",
+    ],
     "a group belongs to one id": ["opencitations.*.ids_per_request"],
     "a line of cron has five fields": ["*.schedule.*"],
     "no letter but these writes a day": ["openfda.*.window.format"],
