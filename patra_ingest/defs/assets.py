@@ -76,12 +76,12 @@ def places_of(packs: list[Pack]) -> list[Place]:
 
 def assets_of(packs: list[Pack]) -> list[dg.AssetSpec]:
     """Return the assets of these packs, API → plans → records → cursors, quarantine beside."""
-    planned = {(place.provenance, place.endpoint) for place in places_of(packs)}
     found = [_upstream(pack) for pack in packs]
     for pack in packs:
-        for name, endpoint in pack.endpoints.items():
-            if (pack.provenance.code, name) in planned:
-                found.extend(_endpoint_assets(pack, name, endpoint))
+        # A source that cannot be searched keeps what it was asked for by id.
+        bringing = {place.endpoint for place in places_of([pack])} or set(pack.endpoints)
+        for name in bringing:
+            found.extend(_endpoint_assets(pack, name, pack.endpoints[name]))
     return found
 
 
