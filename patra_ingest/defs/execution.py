@@ -16,6 +16,7 @@ from sqlalchemy import Connection
 
 from patra_ingest.defs.materialize import materializations
 from patra_ingest.defs.planning import compile_spec, open_plan
+from patra_ingest.defs.refusing import refusing, require_number
 from patra_ingest.defs.resources import CursorResource, LedgerResource, RateGateResource
 from patra_ingest.defs.runs import EXECUTOR, tag_run, trigger_of
 from patra_ingest.defs.stopping import run_stoppable
@@ -71,12 +72,6 @@ class DrainConfig(dg.Config):
     )
 
 
-def _require(name: str, number: int, most: int) -> None:
-    # The Launchpad does not check limits, and pydantic's own would fail with a traceback.
-    if not 1 <= number <= most:
-        raise dg.Failure(f"{name} is {number}; give a number from 1 to {most}.")
-
-
 @dg.op(out=dg.DynamicOut(Lane))
 def cut_slices(
     context: dg.OpExecutionContext, opened: list[Opened], ledger: LedgerResource
@@ -116,18 +111,25 @@ def _lanes(live: Ingest, plan: PlanId, tasks: int, before: int) -> Iterator[Lane
         yield Lane(f"lane_{number:02d}", takes, TaskFilter(plan, first, last))
 
 
-@dg.op
-def execute_slice(
+@dg.op(name="execute_slice")
+def _execute_slice(
     context: dg.OpExecutionContext, config: LaneConfig, lane: Lane, ledger: LedgerResource
 ) -> dict[str, int]:
     """Execute the slices of one lane until none is left."""
-    _require("threads", config.threads, MAX_THREADS)
     with ledger.open(context.run_id) as live:
         worker = live.worker(f"{context.run_id}/{lane.name}")
         drained = run_stoppable(lambda stop: _drain(live, worker, lane, config.threads, stop))
     done = _numbers(drained)
     context.add_output_metadata(done)
     return done
+
+
+@dg.configured(_execute_slice)
+def execute_slice(config: LaneConfig) -> LaneConfig:
+    """Refuse a number of threads that is out of its range."""
+    with refusing():
+        require_number("threads", config.threads, 1, MAX_THREADS)
+    return config
 
 
 def _drain(
@@ -242,16 +244,23 @@ def ingest_job() -> None:
     settle(cut_slices(open_plan(compile_spec())).map(execute_slice).collect())
 
 
-@dg.op(out=dg.DynamicOut(Lane))
-def open_lanes(
+@dg.op(name="open_lanes", out=dg.DynamicOut(Lane))
+def _open_lanes(
     context: dg.OpExecutionContext, config: DrainConfig
 ) -> Iterator[dg.DynamicOutput[Lane]]:
     """Open lanes; what they take is decided by the ledger's leases."""
-    _require("lanes", config.lanes, MAX_LANES)
     tag_run(context, operation=config.operation.value, trigger=trigger_of(context.run))
     for number in range(1, config.lanes + 1):
         takes = f"any {config.operation} task"
         yield Lane(f"lane_{number:02d}", takes, TaskFilter(operation=config.operation)).output()
+
+
+@dg.configured(_open_lanes)
+def open_lanes(config: DrainConfig) -> DrainConfig:
+    """Refuse a number of lanes that is out of its range."""
+    with refusing():
+        require_number("lanes", config.lanes, 1, MAX_LANES)
+    return config
 
 
 @dg.job(executor_def=dg.in_process_executor, tags=EXECUTOR)

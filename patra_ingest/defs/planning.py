@@ -6,6 +6,7 @@ from datetime import datetime
 import dagster as dg
 from pydantic import Field
 
+from patra_ingest.defs.refusing import refusing
 from patra_ingest.defs.resources import LedgerResource, RegistryResource
 from patra_ingest.defs.runs import table, tag_run, trigger_of
 from patra_ingest.errors import IngestError, PlanError
@@ -14,7 +15,7 @@ from patra_ingest.model.lineage import PlanId
 from patra_ingest.model.window import parse_instant
 from patra_ingest.planner.trigger import Opened, Rooted, Trigger
 from patra_ingest.planner.windowing import Asked
-from patra_ingest.registry.read import EndpointName
+from patra_ingest.registry.read import EndpointName, require_endpoint
 from patra_ingest.spec.declaration import Overrides
 from patra_ingest.transport.redact import redact_url
 from patra_ingest.wiring import Ingest
@@ -40,6 +41,11 @@ class TriggerConfig(dg.Config):
     )
     base_url: str = Field(default="", description="Ask this address instead, for this run only.")
 
+    def asked(self) -> Asked:
+        """Return the bounds of the window, as far as they are given."""
+        ends = ("window_from", self.window_from), ("window_to", self.window_to)
+        return Asked(*(read_field(name, text) for name, text in ends))
+
     def trigger(self, run: dg.DagsterRun) -> Trigger:
         """Return the trigger these fields ask for."""
         scheduled = "dagster/schedule_name" in run.tags
@@ -48,9 +54,7 @@ class TriggerConfig(dg.Config):
             self.provenance,
             self.endpoint or None,
             self.operation,
-            Asked(
-                read_field("window_from", self.window_from), read_field("window_to", self.window_to)
-            ),
+            self.asked(),
             Overrides(request),
             Scheduler.DAGSTER,
             TriggerType.SCHEDULE if scheduled else TriggerType.MANUAL,
@@ -68,8 +72,8 @@ def read_field(field: str, text: str) -> datetime | None:
         raise PlanError(f"{field}: {error}.", "Correct it in the Launchpad.") from None
 
 
-@dg.op
-def compile_spec(
+@dg.op(name="compile_spec")
+def _compile_spec(
     context: dg.OpExecutionContext, config: TriggerConfig, ledger: LedgerResource
 ) -> Rooted:
     """Store the trigger, read the Registry, freeze the spec."""
@@ -90,6 +94,17 @@ def compile_spec(
         }
     )
     return rooted
+
+
+@dg.configured(_compile_spec)
+def compile_spec(config: TriggerConfig) -> TriggerConfig:
+    """Refuse an endpoint that the Registry does not have, and a window that is none."""
+    with refusing():
+        config.asked()
+        name = EndpointName(config.provenance, config.endpoint, config.operation)
+        with LedgerResource().look() as live, live.db.read() as tx:
+            require_endpoint(tx, name, live.clock.now())
+    return config
 
 
 @dg.op

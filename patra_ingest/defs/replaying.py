@@ -12,11 +12,12 @@ from pydantic import Field
 from sqlalchemy import Connection
 
 from patra_ingest.defs.planning import read_field
+from patra_ingest.defs.refusing import refusing
 from patra_ingest.defs.resources import LedgerResource
 from patra_ingest.defs.runs import table, tag_run, trigger_of
 from patra_ingest.executor.replay import replay, replay_live
 from patra_ingest.executor.replay_report import Replay
-from patra_ingest.ledger.evidence import list_runs_of_task, list_runs_of_window
+from patra_ingest.ledger.evidence import get_run, list_runs_of_task, list_runs_of_window
 from patra_ingest.model.window import Window
 from patra_ingest.rawstore.store import RawStore
 from patra_ingest.wiring import read_settings
@@ -51,6 +52,7 @@ class ReplayConfig(dg.Config):
         if min(self.run, self.batch, self.task) < 0:
             raise dg.Failure("run, batch and task are numbers from 1.")
         if self.run:
+            get_run(tx, self.run)  # raises when there is none
             return [self.run]
         if self.task:
             return list(list_runs_of_task(tx, self.task))
@@ -68,8 +70,8 @@ class ReplayConfig(dg.Config):
         return Window(start, end)
 
 
-@dg.op
-def replay_batches(
+@dg.op(name="replay_batches")
+def _replay_batches(
     context: dg.OpExecutionContext, config: ReplayConfig, ledger: LedgerResource
 ) -> int:
     """Tell batches once more; fail when something is not as the ledger has it."""
@@ -83,6 +85,14 @@ def replay_batches(
         raise dg.Failure(" ".join(wrong[:_PAGES]), metadata=told)
     context.add_output_metadata(told)
     return sum(len(one.batches) for one in found)
+
+
+@dg.configured(_replay_batches)
+def replay_batches(config: ReplayConfig) -> ReplayConfig:
+    """Refuse what does not say clearly what to replay, and a run that is not there."""
+    with refusing(), LedgerResource().look() as live, live.db.read() as tx:
+        config.runs(tx)
+    return config
 
 
 def _stored(ledger: LedgerResource, runs: list[int], config: ReplayConfig) -> Iterator[Replay]:

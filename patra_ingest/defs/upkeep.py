@@ -10,6 +10,7 @@ from pydantic import Field
 
 from patra_ingest.clock import SystemClock
 from patra_ingest.cursor.replay import Check, check_cursors
+from patra_ingest.defs.refusing import refusing, require_number
 from patra_ingest.defs.resources import LedgerResource
 from patra_ingest.defs.runs import FINISHED, tag_run, trigger_of
 from patra_ingest.defs.stopping import run_stoppable
@@ -38,20 +39,21 @@ class OutboxConfig(dg.Config):
     )
 
     def order(self) -> PublishOrder:
-        """Return the order, or fail the step with one sentence."""
+        """Return the order, or fail with one sentence."""
         if has_secret(self.to):
             raise dg.Failure(
-                "`to` holds a secret, and Dagster keeps it with the run: change that secret, put"
-                " the address into a file and give @FILE."
+                "`to` holds a secret, and Dagster would keep it with the run: put the address into"
+                " a file and give @FILE."
             )
-        if self.limit < 0 or not 1 <= self.batch <= 1000 or self.lease_seconds < 60:
-            raise dg.Failure("limit, batch or lease_seconds is out of its range.")
+        require_number("limit", self.limit, 0)
+        require_number("batch", self.batch, 1, 1000)
+        require_number("lease_seconds", self.lease_seconds, 60)
         lease = timedelta(seconds=self.lease_seconds)
         return PublishOrder(self.to, True, self.limit, self.batch, lease)
 
 
-@dg.op
-def publish_messages(
+@dg.op(name="publish_messages")
+def _publish_messages(
     context: dg.OpExecutionContext, config: OutboxConfig, ledger: LedgerResource
 ) -> int:
     """Publish every message that is due; fail when one could not be delivered."""
@@ -67,6 +69,14 @@ def publish_messages(
         reasons = "; ".join(f"{count} × {why}" for why, count in tally.reasons.most_common(5))
         raise dg.Failure(f"{tally.failed} messages failed, {tally.dead} are dead: {reasons}")
     return tally.published
+
+
+@dg.configured(_publish_messages)
+def publish_messages(config: OutboxConfig) -> OutboxConfig:
+    """Refuse a secret before Dagster keeps it, and numbers out of their range."""
+    with refusing():
+        config.order()
+    return config
 
 
 @dg.job(executor_def=dg.in_process_executor)
@@ -127,8 +137,9 @@ class RetentionConfig(dg.Config):
 
     def retentions(self) -> tuple[timedelta | None, dict[str, timedelta | None]]:
         """Return how long bodies are kept, and those of some sources; None: for ever."""
-        if min(self.days, *self.days_of.values(), self.days) < 0:
-            raise dg.Failure("days is negative; give a number of days, or 0 to keep everything.")
+        require_number("days", self.days, 0)
+        for source, days in self.days_of.items():
+            require_number(f"days_of {source}", days, 0)
         own = {source.lower(): _days(days) for source, days in self.days_of.items()}
         return _days(self.days), own
 
@@ -137,8 +148,8 @@ def _days(number: int) -> timedelta | None:
     return timedelta(days=number) if number else None
 
 
-@dg.op
-def drop_old_bodies(
+@dg.op(name="drop_old_bodies")
+def _drop_old_bodies(
     context: dg.OpExecutionContext, config: RetentionConfig, ledger: LedgerResource
 ) -> int:
     """Drop raw bodies that only batches older than their retention speak of.
@@ -161,6 +172,14 @@ def drop_old_bodies(
     return dropped
 
 
+@dg.configured(_drop_old_bodies)
+def drop_old_bodies(config: RetentionConfig) -> RetentionConfig:
+    """Refuse days below zero."""
+    with refusing():
+        config.retentions()
+    return config
+
+
 class DagsterRunsConfig(dg.Config):
     """How long Dagster's own runs are kept."""
 
@@ -171,11 +190,9 @@ class DagsterRunsConfig(dg.Config):
     )
 
 
-@dg.op
-def drop_dagster_runs(context: dg.OpExecutionContext, config: DagsterRunsConfig) -> int:
+@dg.op(name="drop_dagster_runs")
+def _drop_dagster_runs(context: dg.OpExecutionContext, config: DagsterRunsConfig) -> int:
     """Delete Dagster's own old runs, if that is asked for."""
-    if config.days < 0:
-        raise dg.Failure("days is negative; give a number of days, or 0 to keep everything.")
     ids: list[str] = []
     if config.days:
         before = SystemClock().now() - timedelta(days=config.days)
@@ -185,6 +202,14 @@ def drop_dagster_runs(context: dg.OpExecutionContext, config: DagsterRunsConfig)
         context.instance.delete_run(run_id)
     context.add_output_metadata({"runs deleted": len(ids)})
     return len(ids)
+
+
+@dg.configured(_drop_dagster_runs)
+def drop_dagster_runs(config: DagsterRunsConfig) -> DagsterRunsConfig:
+    """Refuse days below zero."""
+    with refusing():
+        require_number("days", config.days, 0)
+    return config
 
 
 @dg.job(executor_def=dg.in_process_executor)

@@ -65,6 +65,13 @@ def read_declaration(
     return read_named(tx, EndpointName(provenance, endpoint or "", operation), at, codes)
 
 
+def require_endpoint(tx: Connection, name: EndpointName, at: datetime) -> None:
+    """Raise UnknownName, which lists those there are, for what nobody can plan at `at`."""
+    source = get_provenance(tx, name.provenance, at)
+    rows = rows_at(tx, ENDPOINT, source["id"], at)
+    _get_endpoint(source, rows, name.endpoint or None, name.operation)
+
+
 def read_named(
     tx: Connection, name: EndpointName, at: datetime, codes: CodeBook | None
 ) -> Declaration:

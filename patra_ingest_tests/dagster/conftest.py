@@ -13,6 +13,7 @@ from urllib.request import ProxyHandler, build_opener
 
 import dagster as dg
 import pytest
+from dagster._core.errors import DagsterUserCodeProcessError
 from sqlalchemy import text
 
 from patra_ingest.cli.setup import prepare
@@ -25,6 +26,7 @@ from patra_ingest_tests.builders import day
 
 FIRST = {
     "execute_job": "open_lanes",
+    "publish_outbox_job": "publish_messages",
     "replay_job": "replay_batches",
     "update_candidates_job": "plan_updates",
 }
@@ -106,6 +108,31 @@ def execute(instance: dg.DagsterInstance) -> Execute:
         )
 
     return run
+
+
+@pytest.fixture
+def refused(refused_ops: Callable[..., str]) -> Callable[..., str]:
+    """Launch a job with a config of its first op that must be refused; return the sentence."""
+    return lambda job, **config: refused_ops(job, **{FIRST.get(job, "compile_spec"): config})
+
+
+@pytest.fixture
+def refused_ops(instance: dg.DagsterInstance) -> Callable[..., str]:
+    """Launch what must be refused; return the one sentence that the Launchpad shows."""
+
+    def launch(job: str, **ops: Any) -> str:
+        before = instance.get_runs_count()
+        with pytest.raises(DagsterUserCodeProcessError) as error:
+            defs.resolve_job_def(job).execute_in_process(
+                run_config={"ops": {op: {"config": config} for op, config in ops.items()}},
+                instance=instance,
+            )
+        assert instance.get_runs_count() == before  # nothing is kept, no secret either
+        (told,) = error.value.user_code_process_error_infos
+        assert (told.stack, told.cause, told.context) == ([], None, None)
+        return str(told.message).strip()
+
+    return launch
 
 
 @pytest.fixture

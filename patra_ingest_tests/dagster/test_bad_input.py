@@ -1,9 +1,12 @@
-"""What goes wrong fails the run with one sentence: what, where, and the remedy."""
+"""What cannot be meant is refused before there is a run; what goes wrong fails it. One sentence."""
 
 import json
 
 import dagster as dg
 import pytest
+from dagster._core.errors import DagsterUserCodeProcessError
+from dagster._core.execution.api import execute_run
+from sqlalchemy import text
 
 from patra_ingest.definitions import defs
 from patra_ingest.ledger.holds import place_hold
@@ -51,22 +54,57 @@ def failure_of(result):
 
 @pytest.mark.parametrize("job", ["ingest_job", "plan_job"])
 @pytest.mark.parametrize(("config", "sentence"), BAD.values(), ids=BAD)
-def test_a_trigger_that_cannot_be_meant_plans_nothing(home, execute, rows, job, config, sentence):
-    result = execute(job, **config)
-
-    assert not result.success
-    step, said = failure_of(result)
-    assert step == "compile_spec"
-    assert said.startswith(sentence)
-    for table in ("ing_plan", "ing_plan_slice", "ing_task"):
+def test_a_trigger_that_cannot_be_meant_is_refused_at_launch(
+    home, refused, rows, job, config, sentence
+):
+    assert refused(job, **config).startswith(sentence)
+    for table in ("ing_schedule_instance", "ing_plan", "ing_plan_slice", "ing_task"):
         assert rows(f"SELECT COUNT(*) FROM {table}") == [(0,)]
 
 
 @pytest.mark.parametrize("lanes", [0, -1, 9])
-def test_a_number_of_lanes_out_of_range_is_refused(home, execute, lanes):
-    step, said = failure_of(execute("execute_job", lanes=lanes))
+def test_a_number_of_lanes_out_of_range_is_refused(home, refused, lanes):
+    said = refused("execute_job", lanes=lanes)
 
-    assert (step, said) == ("open_lanes", f"lanes is {lanes}; give a number from 1 to 8.")
+    assert said == f"lanes is {lanes}; give a number from 1 to 8."
+
+
+@pytest.mark.parametrize("threads", [0, 65])
+def test_a_number_of_threads_out_of_range_is_refused(home, refused_ops, threads):
+    own = {"compile_spec": {"provenance": "sandbox"}, "execute_slice": {"threads": threads}}
+
+    said = refused_ops("ingest_job", **own)
+
+    assert said == f"threads is {threads}; give a number from 1 to 64."
+
+
+def test_what_has_become_wrong_while_the_run_was_queued_is_refused_when_it_starts(
+    home, instance, ledger
+):
+    job = dg.reconstructable(the_job)
+    asked = {"ops": {"compile_spec": {"config": {"provenance": "sandbox"}}}}
+    run = instance.create_run_for_job(the_job(), run_config=asked)
+    with ledger.write() as tx:
+        tx.execute(text("UPDATE reg_provenance SET is_active = 0"))
+
+    with pytest.raises(DagsterUserCodeProcessError, match="There is no source 'sandbox'"):
+        execute_run(job, run, instance)
+
+
+@pytest.mark.parametrize(
+    ("config", "wrong"),
+    [
+        ({"provenance": "sandbox", "windw_from": "2025-09-01"}, "windw_from"),
+        ({"provenance": "sandbox", "operation": "HARVST"}, "HARVST"),
+        ({"window_from": "2025-09-01"}, "provenance"),
+    ],
+    ids=["no such field", "no such operation", "no source"],
+)
+def test_a_wrong_field_is_named_while_one_types(config, wrong):
+    with pytest.raises(dg.DagsterInvalidConfigError, match=wrong):
+        dg.validate_run_config(
+            defs.resolve_job_def("ingest_job"), {"ops": {"compile_spec": {"config": config}}}
+        )
 
 
 def test_a_window_in_the_future_is_refused_and_stays_on_the_root_row(home, execute, rows):
@@ -90,10 +128,10 @@ def test_a_spec_that_does_not_compile_fails_the_run_and_makes_no_plan(home, exec
     assert rows("SELECT COUNT(*) FROM ing_plan") == [(0,)]
 
 
-def test_a_ledger_without_tables_is_named(tmp_path, execute, monkeypatch):
+def test_a_ledger_without_tables_is_named(tmp_path, refused, monkeypatch):
     monkeypatch.setenv("PATRA_DB_URL", f"sqlite:///{tmp_path / 'empty.db'}")
 
-    _, said = failure_of(execute("ingest_job", provenance="sandbox"))
+    said = refused("ingest_job", provenance="sandbox")
 
     assert "empty.db" in said
     assert "`patra init`" in said

@@ -247,4 +247,15 @@ def test_dagsters_own_runs_are_deleted_only_when_asked(home, upkeep, instance):
 
     assert told["drop_dagster_runs"] == {"runs deleted": 0}
     assert instance.get_run_by_id(first.run_id) is not None
-    assert description_of(upkeep(drop_dagster_runs={"days": -1})[0]).startswith("days is negative")
+
+
+@pytest.mark.parametrize(
+    ("op", "config", "sentence"),
+    [
+        ("drop_dagster_runs", {"days": -1}, "days is -1; give a number from 0 on."),
+        ("drop_old_bodies", {"days": -1}, "days is -1; give a number from 0 on."),
+        ("drop_old_bodies", {"days_of": {"a": -2}}, "days_of a is -2; give a number from 0 on."),
+    ],
+)
+def test_days_below_zero_are_refused_at_launch(home, refused_ops, op, config, sentence):
+    assert refused_ops("upkeep_job", **{op: config}) == sentence

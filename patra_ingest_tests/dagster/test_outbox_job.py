@@ -66,16 +66,22 @@ def test_what_cannot_be_delivered_fails_the_job_without_showing_the_address(
 @pytest.mark.parametrize(
     ("config", "said"),
     [
-        ({"to": "https://me:pw@host.example/"}, "give @FILE"),
-        ({"to": "nowhere"}, "There is no such sink"),
-        ({"to": "jsonl:x", "batch": 0}, "out of its range"),
-        ({"to": "jsonl:x", "lease_seconds": 1}, "out of its range"),
-        ({"to": "jsonl:x", "limit": -1}, "out of its range"),
+        ({"to": f"https://me:{SECRET}@host.example/"}, "give @FILE"),
+        ({"to": "jsonl:x", "batch": 0}, "batch is 0; give a number from 1 to 1000."),
+        ({"to": "jsonl:x", "lease_seconds": 1}, "lease_seconds is 1; give a number from 60 on."),
+        ({"to": "jsonl:x", "limit": -1}, "limit is -1; give a number from 0 on."),
     ],
 )
-def test_a_wrong_config_fails_with_one_sentence(publish, instance, rows, config, said):
-    result = publish(**config)
+def test_a_wrong_config_is_refused_before_dagster_keeps_it(home, refused, config, said):
+    sentence = refused("publish_outbox_job", **config)
+
+    assert said in sentence
+    assert SECRET not in sentence
+
+
+def test_a_sink_that_is_none_fails_with_one_sentence(publish, instance, rows):
+    result = publish(to="nowhere")
 
     assert not result.success
-    assert said in events(instance, result)
+    assert "There is no such sink" in events(instance, result)
     assert rows("SELECT DISTINCT status_code FROM ing_outbox_message") == [("PENDING",)]

@@ -105,7 +105,6 @@ BAD = {
     "half a window": ({"provenance": "sandbox", "window_from": "2025-09-01"}, "Say what to replay"),
     "below zero": ({"run": -1}, "run, batch and task are numbers from 1."),
     "no such run": ({"run": 99}, "There is no run 99"),
-    "no such batch": ({"run": 1, "batch": 99}, "Run 1 has no batch 99 that succeeded."),
     "an end before": (
         {
             "provenance": "a",
@@ -123,8 +122,14 @@ BAD = {
 
 
 @pytest.mark.parametrize(("config", "sentence"), BAD.values(), ids=BAD)
-def test_what_cannot_be_meant_fails_with_one_sentence(harvested, execute, config, sentence):
-    assert failure_of(execute("replay_job", **config)).description.startswith(sentence)
+def test_what_cannot_be_meant_is_refused_at_launch(harvested, refused, config, sentence):
+    assert refused("replay_job", **config).startswith(sentence)
+
+
+def test_a_batch_that_is_not_there_fails_the_run_with_one_sentence(harvested, execute):
+    said = failure_of(execute("replay_job", run=1, batch=99)).description
+
+    assert said.startswith("Run 1 has no batch 99 that succeeded.")
 
 
 @pytest.mark.parametrize("config", [{"run": "one"}, {"rum": 1}, {"live": "perhaps"}])
