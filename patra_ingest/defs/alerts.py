@@ -30,7 +30,11 @@ Told = dict[str, dict[str, str]]  # what a sink knows to be wrong: level, words,
 _OVER = "OVER"
 
 
-@dg.sensor(minimum_interval_seconds=60)
+@dg.sensor(
+    minimum_interval_seconds=60,
+    description="Tell people of trouble and of its end: holds, stalled cursors, dead messages, too"
+    " many errors. Starts no run.",
+)
 def alerts(context: dg.SensorEvaluationContext, ledger: LedgerResource) -> dg.SensorResult:
     """Tell of L4 holds, stalled cursors, dead messages and too many errors; start no run.
 

@@ -12,6 +12,7 @@ from functools import cache
 
 import dagster as dg
 
+from patra_ingest.defs.runs import LOCATION
 from patra_ingest.model.codes import Operation
 from patra_ingest.model.window import parse_instant
 from patra_ingest.packs import builtin_packs
@@ -98,47 +99,66 @@ def _upstream(pack: Pack) -> dg.AssetSpec:
 
 
 def _endpoint_assets(pack: Pack, name: str, endpoint: EndpointPart) -> Iterator[dg.AssetSpec]:
-    source = pack.provenance
-    own = (source.code, name)
-    tags = {"patra/source": source.code, "patra/endpoint": name}
-    of = f"**{source.name}**, endpoint `{name}`"
-    where = f"where `provenance_code = '{source.code}'` and `endpoint_name = '{name}'`"
-    yield dg.AssetSpec(
-        plans_key(*own),
-        deps=[upstream_key(source.code)],
-        group_name="plans",
-        kinds={"plan"},
-        tags=tags,
-        description=f"What was asked of {of}: one materialization per plan.\n\n"
+    code = pack.provenance.code
+    own = Place(code, name)
+    of = f"{pack.provenance.name}, endpoint {name}"
+    where = f"where `provenance_code = '{code}'` and `endpoint_name = '{name}'`"
+    yield _asset(
+        own,
+        plans_key(code, name),
+        upstream_key(code),
+        f"What was asked of {of}: one materialization per plan.\n\n"
         f"In the ledger: `ing_plan`, `ing_plan_slice` {where}.",
     )
-    yield dg.AssetSpec(
-        records_key(*own),
-        deps=[plans_key(*own)],
-        group_name="records",
-        kinds={"table"},
-        tags=tags,
-        partitions_def=_days(pack, endpoint),
-        description=f"Records of {of}; `ingest_job` fills it. A day is there once every part of"
-        f" it was harvested with its proof.\n\nIn the ledger: `ing_record` {where}.",
+    yield _asset(
+        own,
+        records_key(code, name),
+        plans_key(code, name),
+        f"Records of {of}. A day is there once every part of it was harvested with its proof.\n\n"
+        f"Launch `ingest_job` to fill it. In the ledger: `ing_record` {where}.",
+        _days(pack, endpoint),
+        "table",
     )
-    yield dg.AssetSpec(
-        cursors_key(*own),
-        deps=[records_key(*own)],
-        group_name="cursors",
-        kinds={"cursor"},
-        tags=tags,
-        description=f"How far {of} has come.\n\nIn the ledger: `ing_cursor`,"
-        f" `ing_cursor_event` {where}; `patra cursor timeline {source.code}`.",
+    yield _asset(
+        own,
+        cursors_key(code, name),
+        records_key(code, name),
+        f"How far we have come with {of}.\n\nIn the ledger: `ing_cursor`,"
+        f" `ing_cursor_event` {where}; `patra cursor timeline {code}`.",
     )
-    yield dg.AssetSpec(
-        quarantine_key(*own),
-        deps=[plans_key(*own)],
-        group_name="quarantine",
-        kinds={"table"},
-        tags=tags,
-        description=f"Items of {of} that could not be read, each with its reason.\n\n"
+    yield _asset(
+        own,
+        quarantine_key(code, name),
+        plans_key(code, name),
+        f"Items of {of} that could not be read, each with its reason.\n\n"
         f"In the ledger: `ing_quarantine` {where}.",
+        None,
+        "table",
+    )
+
+
+def _asset(
+    own: Place,
+    key: dg.AssetKey,
+    above: dg.AssetKey,
+    description: str,
+    days: dg.DailyPartitionsDefinition | None = None,
+    *kinds: str,
+) -> dg.AssetSpec:
+    """Return one asset of an endpoint.
+
+    In the lineage a node shows the endpoint only: the source is told as one of its kinds. The first
+    line of a description is plain, because the catalog shows its Markdown as it is written.
+    """
+    return dg.AssetSpec(
+        key,
+        deps=[above],
+        group_name=key.path[0],
+        kinds={own.provenance, *kinds},
+        tags={"patra/source": own.provenance, "patra/endpoint": own.endpoint},
+        partitions_def=days,
+        description=description,
+        metadata={"filled_by": dg.MetadataValue.job("ingest_job", LOCATION)},
     )
 
 

@@ -36,6 +36,11 @@ _QUESTIONS = {
     "outbox_backlog": "Are others told of changes within the hour, and no message given up?",
     "no_hold": "Is the endpoint free to be asked, held by neither an error nor a person?",
 }
+_UNITS = {  # of value and threshold
+    **dict.fromkeys(("coverage", "cursor_lag", "freshness", "outbox_backlog"), "seconds"),
+    **dict.fromkeys(("error_rate", "throttled_share", "quarantine_share"), "share, 0 to 1"),
+    **dict.fromkeys(("completeness", "cursor_fold", "no_hold"), "how many"),
+}
 
 
 def check_key(check: str, place: Place) -> dg.AssetCheckKey:
@@ -90,16 +95,15 @@ def _judge(
 
 def _result(finding: Finding, key: dg.AssetCheckKey) -> dg.AssetCheckResult:
     numbers = {"value": finding.value, "threshold": finding.threshold}
+    told = {name: float(value) for name, value in numbers.items() if value is not None}
+    unit = {"unit": _UNITS[finding.check]} if told else {}
     return dg.AssetCheckResult(
         passed=finding.passed,
         asset_key=key.asset_key,
         check_name=key.name,
         severity=dg.AssetCheckSeverity[finding.severity.value],
-        description=finding.why,
-        metadata={
-            **{name: float(value) for name, value in numbers.items() if value is not None},
-            **finding.metadata,
-        },
+        description=finding.why[:1].upper() + finding.why[1:],
+        metadata={**told, **unit, **finding.metadata},
     )
 
 
@@ -119,10 +123,13 @@ def schedule_of(places: list[Place]) -> dg.ScheduleDefinition:
     """
 
     @dg.schedule(
-        name="check_schedule", job=check_job, cron_schedule="*/30 * * * *", execution_timezone="UTC"
+        name="check_schedule",
+        job=check_job,
+        cron_schedule="*/30 * * * *",
+        execution_timezone="UTC",
+        description="Judge the health of every endpoint that was ever planned, twice an hour.",
     )
     def check_schedule(ledger: LedgerResource) -> dg.RunRequest | dg.SkipReason:
-        """Evaluate the checks of every endpoint that was ever planned."""
         with ledger.open() as live, live.db.read() as tx:
             known = [one for one in places if was_planned(tx, one.provenance, one.endpoint)]
         if not known:

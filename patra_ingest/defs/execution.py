@@ -236,7 +236,7 @@ def _problems(summary: PlanSummary, own: set[PlanId]) -> Iterator[str]:
 
 @dg.job(executor_def=dg.in_process_executor)
 def ingest_job() -> None:
-    """Plan one trigger and execute it, all in one run.
+    """Harvest a source: plan one trigger and execute it, all in one run.
 
     Tasks that an earlier run left in the endpoint's queue are executed first. Run again, it asks
     only for what is new.

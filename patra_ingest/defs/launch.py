@@ -15,8 +15,9 @@ from dagster._core.execution.api import execute_run
 from dagster._core.remote_origin import RegisteredCodeLocationOrigin, RemoteRepositoryOrigin
 from dagster._utils.interrupts import capture_interrupts
 
+from patra_ingest.defs.runs import LOCATION
+
 JOB = "ingest_job"
-LOCATION = "patra_ingest"
 MODULE = "patra_ingest.definitions"
 REPOSITORY = "__repository__"  # Dagster's name for what Definitions becomes
 

@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 
 from patra_ingest.defs.assets import cursors_key, plans_key, quarantine_key, records_key
 from patra_ingest.executor.certificate import Verdict
-from patra_ingest.views.health_plan import PlanAudit, WholeDay, audit_plan
+from patra_ingest.views.health_plan import PlanAudit, audit_plan
 from patra_ingest.views.plan_summary import FATES, PlanSummary
 
 Metadata = dict[str, Any]
@@ -32,62 +32,60 @@ def _events(
     summary: PlanSummary, audit: PlanAudit, records: int, dagster_run: str
 ) -> Iterator[dg.AssetMaterialization]:
     own = (summary.provenance, summary.endpoint)
-    who = _who(summary, audit, dagster_run)
-    whole = {**_plan_metadata(summary, audit), **who}
-    told = _certificate(summary)
-    yield dg.AssetMaterialization(plans_key(*own), description=told, metadata=whole)
+    proof = _proof(summary, audit, dagster_run)
+
+    def event(
+        key: dg.AssetKey, told: Metadata, why: str | None = None, day: str | None = None
+    ) -> dg.AssetMaterialization:
+        metadata = {**_what(summary), **told, **proof}
+        return dg.AssetMaterialization(key, why, metadata, partition=day)
+
+    whole, said = _plan_metadata(summary, audit), _certificate(summary)
+    yield event(plans_key(*own), whole, said)
     for day in audit.days:
-        yield _of_day(summary, day, who)
-    rows = {"dagster/row_count": records}
-    yield dg.AssetMaterialization(records_key(*own), description=told, metadata={**rows, **whole})
-    yield dg.AssetMaterialization(
-        cursors_key(*own), metadata={**_cursor_metadata(summary, audit), **who}
-    )
-    yield dg.AssetMaterialization(
-        quarantine_key(*own), metadata={**_quarantine_metadata(summary, audit), **who}
-    )
+        why = f"{day.day} is whole: every part of it was harvested with its proof."
+        yield event(records_key(*own), _counted(day.counts or {}), why, day.day.isoformat())
+    yield event(records_key(*own), {"dagster/row_count": records, **whole}, said)
+    yield event(cursors_key(*own), _cursor_metadata(summary, audit))
+    yield event(quarantine_key(*own), _quarantine_metadata(summary, audit))
 
 
-def _of_day(summary: PlanSummary, day: WholeDay, who: Metadata) -> dg.AssetMaterialization:
-    return dg.AssetMaterialization(
-        records_key(summary.provenance, summary.endpoint),
-        partition=day.day.isoformat(),
-        description=f"{day.day} is whole: every part of it was harvested with its proof.",
-        metadata={**_counted(day.counts or {}), **who},
-    )
-
-
-def _who(summary: PlanSummary, audit: PlanAudit, dagster_run: str) -> Metadata:
-    """Return what leads from any event back to what was asked and answered."""
+def _what(summary: PlanSummary) -> Metadata:
+    """Return what an event speaks of; the plan's number is a name, nothing to plot."""
     return {
         "plan": f"{summary.plan_id} ({summary.operation}, {summary.status})",
-        "plan_id": int(summary.plan_id),
+        "plan_id": str(summary.plan_id),
         "window": str(summary.window),
+    }
+
+
+def _proof(summary: PlanSummary, audit: PlanAudit, dagster_run: str) -> Metadata:
+    """Return what leads from any event back to what was asked and answered."""
+    return {
         "dagster_run": dg.MetadataValue.dagster_run(dagster_run),
+        "blackbox": dg.MetadataValue.md(_blackbox(audit)),
         "spec_fingerprint": summary.fingerprint,
         "expr_hash": audit.expr_hash,
-        "blackbox": dg.MetadataValue.md(_blackbox(audit)),
     }
 
 
 def _plan_metadata(summary: PlanSummary, audit: PlanAudit) -> Metadata:
     counts = summary.counts
-    metadata: Metadata = {
-        "certificate": _certificate(summary),
-        **{f"slices_{v.lower()}": summary.certificates.get(v.value, 0) for v in Verdict},
-        "landed": summary.landed,
+    metadata: Metadata = {"certificate": _certificate(summary), "landed": summary.landed}
+    if summary.promised is not None:
+        metadata["promised"] = summary.promised
+    metadata |= {
+        **_counted(counts),
         **_instants(cursor_before=summary.cursor_before, cursor_after=summary.cursor_after),
         "slices": sum(summary.slices.values()),
+        **{f"slices_{v.lower()}": summary.certificates.get(v.value, 0) for v in Verdict},
         "slices_failed": summary.slices.get("FAILED", 0),
-        **_counted(counts),
+        "whole_days": len(audit.days) + audit.earlier_days,
+        "whole_days_not_listed": audit.earlier_days,
         "retries": counts["retryCount"],
         "throttled": counts["429Count"],
         "bytes_received": summary.bytes,
-        "whole_days": len(audit.days) + audit.earlier_days,
-        "whole_days_not_listed": audit.earlier_days,
     }
-    if summary.promised is not None:
-        metadata["promised"] = summary.promised
     if summary.seconds:
         metadata["seconds"] = round(summary.seconds, 3)
         metadata["records_per_second"] = round(counts["itemsCount"] / summary.seconds, 1)
@@ -127,13 +125,17 @@ def _quarantine_metadata(summary: PlanSummary, audit: PlanAudit) -> Metadata:
 
 
 def _blackbox(audit: PlanAudit) -> str:
-    """Return the commands that show what was asked and answered, and that do it again."""
-    lines = ["What was asked and answered, batch by batch:", ""]
+    """Return the commands that show what was asked and answered, and that do it again.
+
+    In short lines: the asset's page cuts what is long.
+    """
+    lines = ["Asked and answered, run by run:", ""]
     for run in audit.runs:
-        box = f"`patra blackbox {run.run_id}/1`" if run.batches else "no batch"
         counted = f"{run.batches} batches" if run.batches != 1 else "1 batch"
-        lines.append(f"- run {run.run_id} ({run.status}, {counted}): {box}, ")
-        lines[-1] += f"`patra replay {run.run_id}`"
+        lines.append(f"- run {run.run_id}, {run.status}, {counted}")
+        if run.batches:
+            lines.append(f"    - `patra blackbox {run.run_id}/1`")
+        lines.append(f"    - `patra replay {run.run_id}`, or `replay_job`")
     if audit.more_runs:
         lines.append(f"- and {audit.more_runs} runs more, before these")
     return "\n".join(lines) if audit.runs else "No run yet."
@@ -142,10 +144,9 @@ def _blackbox(audit: PlanAudit) -> str:
 def _certificate(summary: PlanSummary) -> str:
     verdicts = ", ".join(f"{n} {verdict}" for verdict, n in summary.certificates.items())
     promised = "no total" if summary.promised is None else f"{summary.promised} promised"
-    return (
-        f"{verdicts or 'none'} of {sum(summary.slices.values())} slices;"
-        f" {promised}, {summary.landed} landed"
-    )
+    count = sum(summary.slices.values())
+    slices = f"{count} slices" if count != 1 else "1 slice"
+    return f"{verdicts or 'none'} of {slices}; {promised}, {summary.landed} landed"
 
 
 def _instants(**instants: datetime | None) -> dict[str, dg.MetadataValue]:

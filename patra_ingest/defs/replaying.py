@@ -33,7 +33,7 @@ _HOW = (
 class ReplayConfig(dg.Config):
     """What to tell once more: a run of the ledger, a task, or a window."""
 
-    run: int = Field(default=0, description="Run of the ledger, as `patra lineage` shows it.")
+    run: int = Field(default=0, description="Run of the ledger; an asset's `blackbox` lists them.")
     batch: int = Field(default=0, description="Only this batch of the run; 0: all of them.")
     task: int = Field(default=0, description="All runs of this task instead.")
     provenance: str = Field(default="", description="With the three below: a window instead.")

@@ -10,6 +10,8 @@ import dagster as dg
 
 from patra_ingest.model.codes import Operation
 
+LOCATION = "patra_ingest"  # what workspace.yaml calls the place of our code
+
 EXECUTOR = {"patra/role": "executor"}  # dagster.yaml limits how many of these run at once
 
 # Who is dequeued first when more runs wait than may run.

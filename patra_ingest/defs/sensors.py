@@ -62,9 +62,13 @@ queued_update = _queued(Operation.UPDATE)
 queued_backfill = _queued(Operation.BACKFILL)
 
 
-@dg.sensor(job=reslice_job, minimum_interval_seconds=30)
+@dg.sensor(
+    job=reslice_job,
+    minimum_interval_seconds=30,
+    description="Start reslice_job when a slice is to be cut again, or a waiting plan has room.",
+)
 def reslice_requests(context: dg.SensorEvaluationContext, ledger: LedgerResource) -> Looked:
-    """Start `reslice_job` when a slice is to be cut again, or a plan waits and there is room."""
+    """Look for plans that wait and could go on."""
     with ledger.look() as live, live.db.read() as tx:
         waiting = list_waiting(tx)
     if not waiting:
@@ -74,7 +78,11 @@ def reslice_requests(context: dg.SensorEvaluationContext, ledger: LedgerResource
     return dg.SensorResult([dg.RunRequest(tags=named(waiting=", ".join(waiting)[:200]))])
 
 
-@dg.sensor(job=update_candidates_job, minimum_interval_seconds=30)
+@dg.sensor(
+    job=update_candidates_job,
+    minimum_interval_seconds=30,
+    description="Plan an UPDATE of every source for which signals wait.",
+)
 def signals_waiting(context: dg.SensorEvaluationContext, ledger: LedgerResource) -> Looked:
     """Plan an UPDATE of a source for which signals wait.
 

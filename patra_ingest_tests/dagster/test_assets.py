@@ -39,7 +39,18 @@ def test_every_asset_is_named_in_small_letters_and_grouped_by_its_kind():
     for spec in defs.resolve_all_asset_specs():
         assert spec.key.to_user_string() == spec.key.to_user_string().lower()
         assert spec.group_name == spec.key.path[0]
-        assert spec.description
+        # The catalog shows the first line as it is written, Markdown and all.
+        assert not set("*`_[") & set(spec.description.partition("\n")[0])
+
+
+def test_a_node_of_the_lineage_says_its_source_and_leads_to_the_job_that_fills_it():
+    # Its name is the endpoint's alone, and several sources have one that is called the same.
+    for spec in defs.resolve_all_asset_specs():
+        kind, source, *endpoint = spec.key.path
+        if endpoint:
+            assert source in spec.kinds
+            assert spec.metadata["filled_by"].job_name == "ingest_job"
+        assert ("table" in spec.kinds) == (kind in ("records", "quarantine"))
 
 
 def told(result, kind, partition=None):
@@ -75,7 +86,7 @@ def test_the_events_carry_what_the_ledger_says_in_types_that_dagster_plots(home,
     assert whole["dagster/row_count"] == whole["records_seen"] == whole["landed"] == records
     assert whole["promised"] == records
     assert (whole["slices_complete"], whole["slices_incomplete"]) == (3, 0)
-    assert (whole["plan_id"], whole["dagster_run"]) == (plan, result.run_id)
+    assert (whole["plan_id"], whole["dagster_run"]) == (str(plan), result.run_id)
     assert (whole["spec_fingerprint"], whole["expr_hash"]) == (fingerprint, question)
     assert whole["records_per_second"] > 0
     assert whole["cursor_after"] == day(3).timestamp()
@@ -90,7 +101,16 @@ def test_a_day_carries_the_numbers_of_its_own_slices(home, harvest, sandbox):
     for number in range(3):
         of_day = told(result, "records", day(number).date().isoformat())
         assert of_day["records_inserted"] == sandbox.truth(day(number), day(number + 1)).count
-        assert of_day["plan_id"] == 1
+        assert of_day["plan_id"] == "1"
+
+
+def test_what_an_event_speaks_of_comes_first_and_what_has_no_size_is_not_plotted(home, harvest):
+    result = harvest(window_from="2025-09-01", window_to="2025-09-02")
+
+    for event in result.get_asset_materialization_events():
+        metadata = event.materialization.metadata
+        assert list(metadata)[:3] == ["plan", "plan_id", "window"]
+        assert isinstance(metadata["plan_id"], dg.TextMetadataValue)
 
 
 def test_the_black_box_is_named_by_commands_that_can_be_typed(home, harvest, rows):
@@ -100,6 +120,7 @@ def test_the_black_box_is_named_by_commands_that_can_be_typed(home, harvest, row
     text = told(result, "plans")["blackbox"]
     assert f"`patra blackbox {run}/1`" in text
     assert f"`patra replay {run}`" in text
+    assert max(map(len, text.splitlines())) < 45  # the asset's page cuts longer ones
 
 
 def test_a_day_is_reported_by_the_plan_that_completes_it(home, harvest, instance):

@@ -68,8 +68,11 @@ def test_a_harvest_of_the_past_passes_all_but_those_that_look_at_the_clock(
     # Since then more than a year has passed, and nobody has harvested it.
     error = dg.AssetCheckSeverity.ERROR
     assert failed == {"coverage": error, "cursor_lag": error}
+    assert found["coverage"].description.startswith("The first hole is [2025-09-03T00:00:00Z, ")
     assert "nobody has planned it" in found["coverage"].description
     assert found["cursor_lag"].metadata["value"].value > 86_400
+    units = {name: one.metadata["unit"].value for name, one in found.items()}
+    assert (units["cursor_lag"], units["error_rate"]) == ("seconds", "share, 0 to 1")
 
 
 def test_an_endpoint_that_nobody_ever_planned_is_left_out(home, judge):

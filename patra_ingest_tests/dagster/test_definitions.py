@@ -36,6 +36,12 @@ def test_the_definitions_can_be_loaded():
     assert {one.default_status for one in [*defs.sensors, *defs.schedules]} == off
 
 
+def test_everything_that_can_be_launched_or_switched_on_is_explained():
+    shown = [*map(defs.resolve_job_def, [*JOBS, "check_job"]), *defs.sensors, *defs.schedules]
+
+    assert [one.name for one in shown if not one.description] == []
+
+
 def test_the_readme_names_exactly_what_dagster_shows():
     text = (ROOT / "README.md").read_text()
     told = text[text.index("`make dev`") : text.index("| a run: slices in lanes")]
