@@ -3,8 +3,9 @@ PYTHON ?= python3
 BIN    := .venv/bin
 export PATRA_HOME   ?= .patra
 export DAGSTER_HOME ?= $(abspath $(PATRA_HOME))/dagster
+PORT   ?= 3000
 
-.PHONY: demo test recorded check dev bench month sources lock clean
+.PHONY: demo test recorded check dev bench month sources screenshots lock clean
 
 demo: .venv/ready          ## set up, harvest a local upstream through Dagster, show what happened
 	@$(BIN)/patra demo
@@ -24,10 +25,13 @@ check: .venv/ready         ## format, lint, types, import contracts, file sizes,
 	@mkdir -p "$(DAGSTER_HOME)"
 	@$(BIN)/dagster definitions validate -w workspace.yaml --log-level warning
 
-dev: .venv/ready           ## Dagster's UI on http://127.0.0.1:3000
+dev: .venv/ready           ## Dagster's UI on http://127.0.0.1:3000, or on another PORT
 	@mkdir -p "$(DAGSTER_HOME)" && cp -n dagster.yaml "$(DAGSTER_HOME)/" || true
 	@$(BIN)/patra init
-	@$(BIN)/dagster dev -w workspace.yaml -h 127.0.0.1
+	@$(BIN)/dagster dev -w workspace.yaml -h 127.0.0.1 -p $(PORT)
+
+screenshots: .venv/ready   ## the pictures of docs/, taken anew by the browser test (needs chromium)
+	@PATRA_SCREENSHOTS=docs PATRA_TEST_REQUIRE_BROWSER=1 $(BIN)/pytest -q patra_ingest_tests/browser
 
 bench: .venv/ready         ## measure; prints ratios, never fails for slowness
 	@$(BIN)/python -m bench

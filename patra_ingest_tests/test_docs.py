@@ -192,7 +192,7 @@ def test_the_readme_lists_every_setting_with_its_default():
 
 
 def test_every_variable_in_the_documentation_is_read_somewhere():
-    readers = [PACKAGE / "settings.py", Path(__file__).parent / "conftest.py"]
+    readers = [PACKAGE / "settings.py", *Path(__file__).parent.rglob("conftest.py")]
     readers += (ROOT / "bench").glob("*.py")
     known = {f"PATRA_{name.upper()}" for name in Settings.model_fields}
     known |= set(re.findall(r"PATRA_[A-Z_]+", "".join(file.read_text() for file in readers)))

@@ -143,10 +143,12 @@ def _blackbox(audit: PlanAudit) -> str:
 
 def _certificate(summary: PlanSummary) -> str:
     verdicts = ", ".join(f"{n} {verdict}" for verdict, n in summary.certificates.items())
-    promised = "no total" if summary.promised is None else f"{summary.promised} promised"
     count = sum(summary.slices.values())
     slices = f"{count} slices" if count != 1 else "1 slice"
-    return f"{verdicts or 'none'} of {slices}; {promised}, {summary.landed} landed"
+    landed = f"{summary.landed} landed, no total was promised"
+    if summary.promised is not None:
+        landed = f"{summary.landed} of {summary.promised} landed"
+    return f"{verdicts or 'none'} of {slices}; {landed}"
 
 
 def _instants(**instants: datetime | None) -> dict[str, dg.MetadataValue]:

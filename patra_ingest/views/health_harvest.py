@@ -157,7 +157,7 @@ def _reason(look: Look, known: Sequence[CoveredWindow], reached: datetime) -> st
     there = [one for one in known if one.window.start <= reached < one.window.end]
     tried = [one for one in there if one.status in _HOLES]
     if not tried:
-        return "nobody has planned it. The next plan without a start of its own asks for it."
+        return "nobody has planned it. The next plan without a start asks for it."
     error = look.tx.execute(_ERROR, {"slice": tried[-1].slice_id}).one_or_none()
     told = f" ({error[0]}: {error[1]})" if error and error[1] else ""
     return f"its slice {tried[-1].slice_id} is {tried[-1].status}{told}. The next plan asks again."

@@ -85,6 +85,7 @@ def test_the_events_carry_what_the_ledger_says_in_types_that_dagster_plots(home,
     )
     assert whole["dagster/row_count"] == whole["records_seen"] == whole["landed"] == records
     assert whole["promised"] == records
+    assert whole["certificate"] == f"3 COMPLETE of 3 slices; {records} of {records} landed"
     assert (whole["slices_complete"], whole["slices_incomplete"]) == (3, 0)
     assert (whole["plan_id"], whole["dagster_run"]) == (str(plan), result.run_id)
     assert (whole["spec_fingerprint"], whole["expr_hash"]) == (fingerprint, question)

@@ -52,7 +52,7 @@ def test_the_asset_says_what_the_ledger_says(prepared, harvest, rows):
     assert told["requests"] == batches
     assert (told["slices"], told["slices_failed"]) == (slices, 0) == (3, 0)
     assert told["cursor_after"] == read_instant(cursor).timestamp() == day(3).timestamp()
-    assert told["certificate"] == f"3 COMPLETE of 3 slices; {records} promised, {records} landed"
+    assert told["certificate"] == f"3 COMPLETE of 3 slices; {records} of {records} landed"
     assert told["plan"] == f"{plan} (HARVEST, COMPLETED)"
     assert told["spec_fingerprint"] == fingerprint
 
