@@ -38,14 +38,14 @@ WORKS = ("records", "sandbox", "works")
 HOLE = 9  # the day that nobody asks for at first
 LANES = [f"execute_slice[lane_0{lane}]" for lane in (1, 2, 3)]
 STEPS = ["compile_spec", "open_plan", "cut_slices", *LANES, "settle"]
-OPS = "compile_spec"
+FIRST_OP = "compile_spec"
 
 
 def test_a_wrong_field_is_named_while_he_types_and_cannot_be_launched(
     stage: Stage, page: Page
 ) -> None:
     open_launchpad(page, stage.url, "ingest_job")
-    type_config(page, OPS, provenance="sandbox", windw_from=stage.day(0))
+    type_config(page, FIRST_OP, provenance="sandbox", windw_from=stage.day(0))
 
     expect(page.get_by_text('unexpected config entry "windw_from"')).to_be_visible()
     expect(launch_button(page)).to_be_disabled()
@@ -73,7 +73,7 @@ def test_what_cannot_be_meant_is_refused_in_our_words_and_there_is_no_run(
 ) -> None:
     before = stage.count_runs(), stage.ledger("SELECT COUNT(*) FROM ing_schedule_instance")
     open_launchpad(page, stage.url, "ingest_job")
-    type_config(page, OPS, **fields)
+    type_config(page, FIRST_OP, **fields)
     expect(page.get_by_text("No errors", exact=True)).to_be_visible()
     launch_button(page).click()
 
@@ -102,7 +102,7 @@ def harvested(stage: Stage, browser: BrowserContext, shoot: Shoot) -> Iterator[L
     page = browser.new_page()
     open_launchpad(page, stage.url, "ingest_job")
     days = {"window_from": stage.day(0), "window_to": stage.day(HOLE)}
-    type_config(page, OPS, provenance="sandbox", **days)
+    type_config(page, FIRST_OP, provenance="sandbox", **days)
     expect(launch_button(page)).to_be_enabled()
     shoot(page, "launchpad")
     run_id = launch(page)
@@ -256,7 +256,7 @@ def test_a_hole_in_the_coverage_is_found_and_filled(
 def harvest(page: Page, stage: Stage, **fields: str) -> None:
     """Launch a harvest of the sandbox and watch it succeed."""
     open_launchpad(page, stage.url, "ingest_job")
-    type_config(page, OPS, **fields, provenance="sandbox")
+    type_config(page, FIRST_OP, **fields, provenance="sandbox")
     launch(page)
     assert watch(page) == "Success"
 
