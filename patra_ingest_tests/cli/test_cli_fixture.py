@@ -21,7 +21,7 @@ from patra_ingest_tests.cli.conftest import PATRA
 from patra_ingest_tests.pipeline.walks import listening
 
 KEY = "CANARY-8f3a91/c0ffee+0123"
-MAIL = "canary.person@mail.library.test"
+MAIL = "canary.person@mail.uni-x.de"
 AUTHOR = "author@university.example"
 SIGNATURE = "c1gn4tur3"
 DAY = ("--from", "2025-09-01", "--to", "2025-09-02")
