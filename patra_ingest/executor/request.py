@@ -56,7 +56,8 @@ def _write(
 ) -> Request:
     asked = call.request
     path = _text(asked.path, variables) or ""
-    url = path if "://" in path else asked.base_url.rstrip("/") + path
+    behind = asked.base_url.rstrip("/") + path if path else asked.base_url
+    url = path if "://" in path else behind
     params = _params(call, asking)
     pairs = [*_pairs(params, variables), *_of_query(query, InboundLocation.QUERY)]
     request = _request(call, query, asking, variables, url, pairs)

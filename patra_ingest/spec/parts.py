@@ -74,7 +74,10 @@ class RequestPart(Word):
 
     base_url: str | None = Field(None, description="Wins over the source's own.")
     method: Annotated[HttpMethod, coded("http_method")] | None = None
-    path: str | None = None
+    path: str | None = Field(
+        None,
+        description="Behind the base address; '' is that itself, https://… another; a template.",
+    )
     query: Params | None = Field(None, description="Sent with every page.")
     first: Params | None = Field(None, description="Sent with the first page only.")
     next: Params | None = Field(None, description="Sent with later pages only.")

@@ -286,6 +286,7 @@ def test_an_address_that_cannot_be_read_is_a_problem_like_any_other(sqlite_templ
     assert problem == f"provenance.base_url: {address!r} is no web address (use https://…)"
 
 
-def test_a_path_may_be_an_address_of_its_own(sqlite_template):
-    change = {"endpoints.works.request.path": "https://elsewhere.example.org/works"}
+@pytest.mark.parametrize("path", ["https://elsewhere.example.org/works", ""])
+def test_a_path_may_be_an_address_of_its_own_or_the_base_itself(sqlite_template, path):
+    change = {"endpoints.works.request.path": path}
     assert problems_of(sqlite_template, changed(a_search(), change)) == ()

@@ -55,6 +55,21 @@ def test_a_page_is_asked_for_with_its_window_its_size_and_its_token():
 
 
 @pytest.mark.parametrize(
+    ("base", "path", "address"),
+    [
+        ("https://example.org/api/", "/works", "https://example.org/api/works"),
+        ("https://example.org/oai", "", "https://example.org/oai"),
+        ("https://example.org/oai/", "", "https://example.org/oai/"),
+        ("https://example.org/oai", "https://other.example/x", "https://other.example/x"),
+    ],
+)
+def test_a_path_is_put_behind_the_address_and_none_leaves_it_as_it_is(base, path, address):
+    request = rendered(base_url=base, path=path)
+
+    assert request.full_url.partition("?")[0] == address
+
+
+@pytest.mark.parametrize(
     ("page", "names"), [(Page(), {"prefix", "verb"}), (Page(2, token="t"), {"token", "verb"})]
 )
 def test_the_first_page_and_the_next_may_send_different_parameters(page, names):

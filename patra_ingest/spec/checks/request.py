@@ -34,7 +34,7 @@ def required_values(subject: Subject) -> Iterator[Problem]:
     shaped = subject.shaped
     for path, value, remedy in (
         ("request.base_url", shaped.request.base_url, "give the provenance a base_url"),
-        ("request.path", shaped.request.path, "give the endpoint a path"),
+        ("request.path", shaped.request.path is not None, "give the endpoint a path, or ''"),
         ("response.items", shaped.response.items, "say where the items are, as $.message.items"),
         ("response.id", shaped.response.id, "say where an item's id is, for example $.DOI"),
     ):
