@@ -101,11 +101,11 @@ def ledger(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> I
     opened.close()
 
 
-def compile_in(ledger: Db, pack: dict[str, Any]) -> None:
+def compile_in(ledger: Db, pack: dict[str, Any], given: dict[str, str]) -> None:
     """Read, apply and compile a pack; raise Undo when there is nothing against it."""
     codes = builtin_code_book()
     with ledger.write() as tx:
-        read = parse_pack(PackText("the example", pack, {}), codes)
+        read = parse_pack(PackText("the example", pack, {}), codes, given)
         apply_checked(tx, read, NOON, codes, lambda _reference: False)
         raise Undo
 
@@ -116,7 +116,7 @@ def test_every_example_compiles_or_is_refused_as_the_page_says(ledger: Db, block
     message = re.escape(message_below(block)) if is_refused else None
 
     with pytest.raises((PackError, CompileError) if is_refused else Undo, match=message):
-        compile_in(ledger, laid_out(block))
+        compile_in(ledger, laid_out(block), json.loads(block.marks.get("with", "{}")))
 
 
 def message_below(block: Block) -> str:

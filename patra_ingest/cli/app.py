@@ -14,6 +14,7 @@ from patra_ingest.cli import (
     operate,
     outbox,
     setup,
+    shelf,
     stage,
 )
 from patra_ingest.cli import dry_read as trial
@@ -33,6 +34,7 @@ app = typer.Typer(
 registry = typer.Typer(help="Packs in and out of the Registry.", no_args_is_help=True)
 
 app.command("init")(setup.init)
+registry.command("packs")(shelf.packs)
 registry.command("apply")(packs.apply)
 registry.command("diff")(packs.diff)
 registry.command("show")(packs.show)

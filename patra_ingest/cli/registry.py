@@ -13,28 +13,34 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from patra_ingest.registry.check import Verdict
+    from patra_ingest.registry.code_book import CodeBook
+    from patra_ingest.registry.pack import Pack
     from patra_ingest.spec.compile import Compiled
 
 Source = Annotated[str, typer.Argument(help="Source code, for example sandbox.")]
 At = Annotated[str, typer.Option("--at", help="As of this instant, ISO; default: now.")]
 Endpoint = Annotated[str, typer.Option(help="Endpoint; default: the source's first.")]
 Op = Annotated[str, typer.Option("--op", help="Operation.")]
+Packs = Annotated[list[Path], typer.Argument(help="Pack files (YAML), or names of built-in packs.")]
+Given = Annotated[
+    list[str], typer.Option("--param", help="NAME=VALUE for what the pack leaves open.")
+]
 
 
 def apply(
-    files: Annotated[list[Path], typer.Argument(help="Pack files (YAML).")],
+    files: Packs,
+    param: Given = [],  # noqa: B006
     as_json: Json = False,
 ) -> None:
     """Make the Registry say what the packs say; a pack that does not compile changes nothing."""
     from patra_ingest.registry.apply import apply_checked
     from patra_ingest.registry.code_book import read_code_book
-    from patra_ingest.registry.pack import read_pack
     from patra_ingest.wiring import open_reader, read_settings
 
     settings = read_settings()
     with open_reader(settings) as live, live.db.write() as tx:
         codes = read_code_book(tx)
-        packs = [read_pack(path, codes) for path in files]
+        packs = _read(files, param, codes)
         now = live.db.now(tx)
         changes = {
             pack.provenance.code: apply_checked(tx, pack, now, codes, settings.has_secret)
@@ -50,8 +56,26 @@ def apply(
             say(f"{code}: nothing to change")
 
 
+def _read(files: list[Path], param: list[str], codes: "CodeBook") -> "list[Pack]":
+    from patra_ingest.packs import find_pack
+    from patra_ingest.registry.pack import read_pack
+
+    if param and len(files) != 1:
+        raise typer.BadParameter("--param is for one pack; apply the others without it.")
+    given = dict(_pair(said) for said in param)
+    return [read_pack(find_pack(path), codes, given) for path in files]
+
+
+def _pair(said: str) -> tuple[str, str]:
+    name, equals, value = said.partition("=")
+    if not equals:
+        raise typer.BadParameter(f"--param {said!r:.60} has no value; write NAME=VALUE.")
+    return name.strip(), value.strip()
+
+
 def diff(
-    files: Annotated[list[Path], typer.Argument(help="Pack files (YAML).")] = [],  # noqa: B006
+    files: Packs = [],  # noqa: B006
+    param: Given = [],  # noqa: B006
     snapshots: Annotated[
         tuple[int, int], typer.Option(help="Compare the snapshots of two plans instead.")
     ] = (0, 0),
@@ -65,15 +89,13 @@ def diff(
         raise typer.BadParameter("Give a pack file, or --snapshots PLAN1 PLAN2.")
     from patra_ingest.registry.code_book import read_code_book
     from patra_ingest.registry.forms import pack_form
-    from patra_ingest.registry.pack import read_pack
     from patra_ingest.spec.differences import find_differences
     from patra_ingest.wiring import open_reader
 
     found: dict[str, Any] = {}
     with open_reader() as live, live.db.read() as tx:
         codes, now = read_code_book(tx), live.clock.now()
-        for path in files:
-            pack = read_pack(path, codes)
+        for pack in _read(files, param, codes):
             code = pack.provenance.code
             found[code] = find_differences(_form_now(tx, code, now), pack_form(pack))
     _print_differences(found, as_json)

@@ -5,19 +5,28 @@ replaces the source's own part whole, and one that an operation says replaces th
 as the Registry chooses one row per dimension.
 """
 
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 
 from patra_ingest.errors import PackError, PersonMustAct
 from patra_ingest.expr.query_rules import QueryBook
 from patra_ingest.model.codes import EndpointUsage, Operation
 from patra_ingest.model.records import ChangeRule
 from patra_ingest.registry.code_book import CodeBook, builtin_code_book
+from patra_ingest.registry.cron import Cron
 from patra_ingest.registry.pack_file import PackText, read_pack_file
+from patra_ingest.registry.parameters import Key, ParameterPart, Scalar, filled
+from patra_ingest.registry.presets import UsePart, with_presets
 from patra_ingest.registry.provenance import ProvenancePart
 from patra_ingest.spec import parts, policies
 from patra_ingest.spec.places import ErrorRule, FieldSpec
@@ -62,28 +71,6 @@ def _operations(said: Any) -> Any:
     return {k: v or {} for k, v in said.items()} if isinstance(said, dict) else said
 
 
-def _cron(text: str) -> str:
-    """Require five fields, each with numbers or names that its part of a date can have."""
-    fields = text.split()
-    if len(fields) != len(_CRON):
-        raise ValueError("a cron expression has five fields: minute hour day month weekday")
-    for field, (lowest, highest, names) in zip(fields, _CRON, strict=True):
-        known = f"\\d{{1,2}}|{names}" if names else "\\d{1,2}"
-        one = rf"(?:\*|(?:{known})(?:-(?:{known}))?)(?:/[1-9]\d?)?"
-        fits = re.fullmatch(rf"{one}(?:,{one})*", field, re.ASCII | re.IGNORECASE)
-        numbers = [int(number) for number in re.findall(r"(?<![/\d])\d+", field)]
-        if not fits or any(not lowest <= number <= highest for number in numbers):
-            raise ValueError(f"{field!r:.20} is no field of a cron expression")
-    return text
-
-
-_MONTHS = "JAN|FEB|MAR|APR|MAY|JUN|JUL|AUG|SEP|OCT|NOV|DEC"
-_CRON = (
-    *((0, 59, ""), (0, 23, ""), (1, 31, ""), (1, 12, _MONTHS)),
-    (0, 7, "SUN|MON|TUE|WED|THU|FRI|SAT"),
-)
-
-
 def _schedules(said: Any) -> Any:
     if not isinstance(said, dict):
         return said
@@ -110,7 +97,7 @@ def _told_apart(fields: tuple[FieldSpec, ...]) -> tuple[FieldSpec, ...]:
 Fields = Annotated[
     tuple[FieldSpec, ...],
     AfterValidator(_told_apart),
-    BeforeValidator(_fields, json_schema_input_type=dict[str, ValueText | FieldWords]),
+    BeforeValidator(_fields, json_schema_input_type=dict[str, ValueText | FieldWords | None]),
 ]
 _Operation = Annotated[Operation, coded("ing_operation")]
 
@@ -118,7 +105,7 @@ _Operation = Annotated[Operation, coded("ing_operation")]
 class SchedulePart(Word):
     """When an endpoint is asked without a person asking."""
 
-    cron: Annotated[str, AfterValidator(_cron)] = Field(description="Five fields, UTC.")
+    cron: Cron = Field(description="Five fields, UTC.")
     enabled: bool = True
 
 
@@ -140,9 +127,17 @@ class OperationPart(Dimensions):
     request: parts.RequestPart | None = None
 
 
+def _or_used(schema: dict[str, Any]) -> None:
+    """Let an editor know that `use` brings what an endpoint needs."""
+    schema["anyOf"] = [{"required": schema.pop("required")}, {"required": ["use"]}]
+
+
 class EndpointPart(Dimensions):
     """One callable of the source."""
 
+    model_config = ConfigDict(json_schema_extra=_or_used)
+
+    use: UsePart | None = Field(None, description="A built-in pack's endpoint to begin with.")
     usage: Annotated[EndpointUsage, coded("endpoint_usage")] = EndpointUsage.SEARCH
     operations: Annotated[
         dict[_Operation, OperationPart],
@@ -189,6 +184,9 @@ class EndpointPart(Dimensions):
 class Pack(Dimensions):
     """One source, whole."""
 
+    parameters: dict[Key, ParameterPart] = Field(
+        {}, description="By name, what the file leaves open until it is applied."
+    )
     effective_from: Instant | None = Field(
         None, description="When the change takes effect; absent = when it is applied."
     )
@@ -201,16 +199,21 @@ class Pack(Dimensions):
     endpoints: dict[Name, EndpointPart] = Field(min_length=1)
 
 
-def read_pack(path: Path, codes: CodeBook | None = None) -> Pack:
+def read_pack(
+    path: Path, codes: CodeBook | None = None, given: Mapping[str, Scalar] | None = None
+) -> Pack:
     """Read and check one pack file; PackError says what is wrong, where, and the remedy."""
-    return parse_pack(read_pack_file(path), codes)
+    return parse_pack(read_pack_file(path), codes, given)
 
 
-def parse_pack(text: PackText, codes: CodeBook | None = None) -> Pack:
-    """Check the content of one pack."""
+def parse_pack(
+    text: PackText, codes: CodeBook | None = None, given: Mapping[str, Scalar] | None = None
+) -> Pack:
+    """Check the content of one pack, with what it leaves open filled in."""
     find = (codes or builtin_code_book()).canonical
     try:
-        pack = Pack.model_validate(text.value, context={CODES: _as_value_error(find)})
+        value = with_presets(text.where, filled(text, given or {}))
+        pack = Pack.model_validate(value, context={CODES: _as_value_error(find)})
     except ValidationError as error:
         found: dict[str, str] = {}
         for detail in error.errors(include_url=False):
