@@ -3,6 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
+from patra_ingest.model.codes import Operation
 from patra_ingest.spec.checks import cap
 from patra_ingest.spec.parts import CapPart
 from patra_ingest_tests.unit.check_packs import (
@@ -124,6 +125,20 @@ def test_the_total_of_a_probe_is_enough(sqlite_template):
     cap = {"max": 100, "probe": {"query": {"rows": "0"}, "total": "$.n"}}
     form = changed(a_search(), {CAP: cap, "endpoints.works.paging.total": GONE})
     assert problems_of(sqlite_template, form) == ()
+
+
+def test_who_asks_for_ids_meets_no_cap(sqlite_template):
+    update = {
+        "request": {"path": "/works", "query": {"ids": "${ids|join(',')}"}},
+        "paging": {"type": "NONE", "page_size": 50},
+    }
+    change = {
+        CAP: {"max": 1000, "then": [BY_VALUE]},
+        SPLIT: "${split}",
+        "endpoints.works.operations": {"HARVEST": {}, "UPDATE": update},
+    }
+    form = changed(a_search(), change)
+    assert problems_of(sqlite_template, form, operation=Operation.UPDATE) == ()
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from patra_ingest.spec.subject import Subject
 
 
 def a_cap_can_be_seen(subject: Subject) -> Iterator[Problem]:
-    """Without a total, a capped answer looks complete."""
+    """Without a total, a capped answer looks complete; who asks for ids knows how many."""
     cap, total = subject.shaped.cap, subject.shaped.paging.total
-    if cap.max and not (total or (cap.probe and cap.probe.total)):
+    if cap.max and not (total or (cap.probe and cap.probe.total)) and not subject.by_ids:
         yield Problem("cap.max", "no total tells when it is reached", "declare paging.total")
     if (cap.probe or cap.then) and not cap.max:
         yield Problem("cap.max", "is missing", "say how many results the source serves at most")
@@ -27,7 +27,7 @@ def a_probe_asks_something_else(subject: Subject) -> Iterator[Problem]:
 def splits_reach_the_request(subject: Subject) -> Iterator[Problem]:
     """The clause of a second dimension is sent as ${split}."""
     has_split, sends = bool(subject.shaped.cap.then), subject.uses("split")
-    if has_split and not sends:
+    if has_split and not sends and not subject.by_ids:
         yield Problem("cap.then", "no template uses ${split}", "add it as a clause of the query")
     if sends and not has_split:
         yield Problem("cap.then", "is missing, but ${split} is used", "declare it")

@@ -132,7 +132,7 @@ def the_page_size_is_allowed(subject: Subject) -> Iterator[Problem]:
 def the_position_stays_inside_the_cap(subject: Subject) -> Iterator[Problem]:
     """Pages beyond the cap are promised by max_pages and never served."""
     paging, cap = subject.shaped.paging, subject.shaped.cap.max
-    if paging.type not in (*_BY_NUMBER, PagingType.NONE) or not cap:
+    if paging.type not in (*_BY_NUMBER, PagingType.NONE) or not cap or subject.by_ids:
         return
     pages = 1 if paging.type == PagingType.NONE else paging.max_pages
     reach = (paging.page_size or 0) * (pages or 0)
