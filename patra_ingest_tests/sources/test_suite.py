@@ -3,7 +3,7 @@
 import pytest
 
 from patra_ingest.ledger.db import open_db
-from patra_ingest.packs import builtin_packs
+from patra_ingest.packs import builtin_packs, builtin_templates
 from patra_ingest.sandbox.recordings import read_recordings
 from patra_ingest_tests.pipeline.harness import Home
 from patra_ingest_tests.sources.suite.cases import (
@@ -63,7 +63,8 @@ def test_every_recording_of_a_source_is_served_or_is_said_why_not(source):
 def test_every_built_in_pack_has_hand_made_cases():
     made = {source.code for source in handmade_sources()}
 
-    assert {path.stem for path in builtin_packs()} - NO_SOURCE == made
+    paths = [*builtin_packs(), *builtin_templates()]
+    assert {path.stem for path in paths} - NO_SOURCE == made
 
 
 @pytest.mark.parametrize("source", handmade_sources(), ids=lambda one: one.code)

@@ -16,6 +16,7 @@ A file is one source:
       window: [2025-01-01, 2025-01-02]           # [from, to); this one unless told otherwise
       partition: biorxiv            # none unless told
       ask_for: ["10.5555/1"]        # UPDATE only: ids that signals name; or read, as `ids`
+      parameters: {code: oaipmh}    # of a template; what the file says of all cases, and this
       set: [paging.page_size=2]     # as after --set; {url} is where the recordings are served
       query: {term: {…}}            # a neutral query
       secrets: {CORE_API_KEY: invented}          # variables of the environment, for credentials
@@ -133,6 +134,7 @@ class Case:
     window: tuple[datetime, datetime] | None = None
     partition: str | None = None
     ask_for: Any = ()
+    parameters: Mapping[str, str] = field(default_factory=dict)
     set: tuple[str, ...] = ()
     query: Mapping[str, Any] | None = None
     secrets: Mapping[str, str] = field(default_factory=dict)
@@ -184,7 +186,12 @@ def handmade_sources() -> list[Source]:
 def _source(file: Path, code: str, kind: str) -> Source:
     told = yaml.safe_load(file.read_text(encoding="utf-8"))
     folder = FIXTURES / told["folder"] if kind == "recorded" else file.parent
-    cases = tuple(_case(code, kind, folder, one) for each in told["cases"] for one in _each(each))
+    given = told.get("parameters") or {}
+    cases = tuple(
+        _case(code, kind, folder, {**one, "parameters": {**given, **one.get("parameters", {})}})
+        for each in told["cases"]
+        for one in _each(each)
+    )
     return Source(code, kind, folder, cases, told.get("not_asked") or {}, told.get("one_page", ""))
 
 

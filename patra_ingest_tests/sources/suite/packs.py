@@ -1,6 +1,7 @@
 """A built-in pack that asks the replayer instead of its source, as fast as it can."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from patra_ingest.packs import FOLDER
@@ -12,16 +13,26 @@ _SLOW = ("min_interval", "vendor", "warm_up", "quotas", "also")
 _FAST: dict[str, Any] = {"per_second": 500, "burst": 50, "in_flight": 8}
 
 
-def quick_pack(code: str, at: Callable[[str], str]) -> Pack:
-    """Return a built-in pack whose addresses `at` has turned, without the limits of its source."""
-    text = read_pack_file(FOLDER / f"{code}.yaml")
-    return turned_pack(text.value, at)
+def quick_pack(
+    code: str,
+    at: Callable[[str], str],
+    folder: Path = FOLDER,
+    given: Mapping[str, str] | None = None,
+) -> Pack:
+    """Return a pack whose addresses `at` has turned, without the limits of its source.
+
+    `given` are the values that a template leaves open.
+    """
+    return turned_pack(read_pack_file(folder / f"{code}.yaml").value, at, given)
 
 
-def turned_pack(text: dict[str, Any], at: Callable[[str], str]) -> Pack:
+def turned_pack(
+    text: dict[str, Any], at: Callable[[str], str], given: Mapping[str, str] | None = None
+) -> Pack:
     """Return the pack that a text describes, turned in the same way."""
     tree = {"http": {}, **text}
-    return parse_pack(PackText("the suite's pack", _turned(tree, at), {}))
+    turned = PackText("the suite's pack", _turned(tree, at), {})
+    return parse_pack(turned, None, _turned(dict(given or {}), at))
 
 
 def _turned(tree: Any, at: Callable[[str], str]) -> Any:

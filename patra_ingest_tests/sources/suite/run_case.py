@@ -47,7 +47,7 @@ class Result:
 def run_case(case: Case, home: Home, recordings: Sequence[Recording] = ()) -> Result:
     """Run a case on a fresh ledger, against its own recordings or others."""
     with serve_recordings(recordings or case.recordings()) as replayer:
-        home.apply(quick_pack(case.source, replayer.at))
+        home.apply(quick_pack(case.source, replayer.at, given=case.parameters))
         settings = Settings(home=home.folder, db_url=home.url, contact=CONTACT)
         with open_ingest(settings) as live:
             _add_signals(case, home)
