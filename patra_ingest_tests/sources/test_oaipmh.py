@@ -19,7 +19,7 @@ from patra_ingest_tests.sources.recorded import (
     recordings,
     walk,
 )
-from patra_ingest_tests.sources.rendered import days_of, fields_of, misfits, question
+from patra_ingest_tests.sources.question import days_of, fields_of, misfits, question
 
 DATACITE = [f"0{n}-listrecords-oai_dc-p0{n}.xml" for n in (1, 2)]
 ASU = [f"0{n}-asu-deleted-p0{n}.xml" for n in (1, 2)]
