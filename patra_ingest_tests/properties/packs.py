@@ -62,8 +62,8 @@ def one_of_keys(*choices: str, **optional: Strategy) -> Strategy:
 def spelled(part: type[BaseModel], /, **own: Strategy) -> Strategy:
     """Return what may be said of a part: what it requires, and any of its other keys."""
     hints = get_type_hints(part, include_extras=True)
-    said_of = part.model_fields.keys() - {"use", "parameters"}  # gone once a pack is read
-    known = {name: own[name] if name in own else value_of(hints[name]) for name in sorted(said_of)}
+    said_of = [name for name in part.model_fields if name not in ("use", "parameters")]  # files'
+    known = {name: own[name] if name in own else value_of(hints[name]) for name in said_of}
     required = {name for name, field in part.model_fields.items() if field.is_required()}
     return said(
         {name: known[name] for name in known if name in required},

@@ -10,7 +10,6 @@ import yaml
 
 from patra_ingest.errors import CompileError, PackError
 from patra_ingest.ledger.db import open_db
-from patra_ingest.model import codes
 from patra_ingest.packs import builtin_packs
 from patra_ingest.registry.apply import apply_pack
 from patra_ingest.registry.code_book import builtin_code_book
@@ -35,7 +34,10 @@ SAME_FINGERPRINT = {
     "a warning is the same, whether it is meant or not": ["*.intended.*"],
     "it bounds what may be asked": ["*.expressions.fields.*", "*.expressions.capabilities.*"],
     "brackets stand where they are needed anyway": ["*.expressions.rules.*.wrap_group"],
-    "the request itself says where ${query} goes": ["*.expressions.params.query"],
+    "the request itself says where ${query} goes": [
+        *("*.expressions.params.query", "arxiv.expressions.params.query.*"),
+    ],
+    "what stands in quotes is written alike": ["arxiv.expressions.syntax"],
     "no query can use it: the request of works sets `filter` itself": [
         *("crossref.expressions.rules.1.*", "crossref.expressions.params.filter.*"),
     ],
@@ -59,9 +61,11 @@ NO_OTHER_VALUE = {
     "records without a time of update are told apart by their hash": ["*.changed"],
     "what gets its ids from others can only be asked for UPDATE": ["*.operations.0"],
     "the two belong together": [
-        *("pubmed.endpoints.fetch.usage", "pubmed.*.detail.endpoint"),
+        *("pubmed.endpoints.fetch.usage", "pubmed.*.detail.endpoint", "pmc.http.redirects"),
         *("orcid.endpoints.record.usage", "orcid.*.detail.endpoint"),
         *("openalex.endpoints.work.usage", "openalex.endpoints.work.refreshes.*"),
+        *("doaj.*.article.usage", "zenodo.*.record.usage", "doaj.*.refreshes.*"),
+        *("zenodo.*.refreshes.*", "arxiv.endpoints.query.response.format"),
     ],
     "it is the name of a credential": ["openalex.endpoints.changes.auth.use"],
     "this test cuts at every |, and here one is within the path": ["pubmed.*.fields.corrected"],
@@ -70,11 +74,13 @@ NO_OTHER_VALUE = {
         *("pubmed.*.new.paging.page_size", "pubmed.*.new.cap.max"),
         *("orcid.*.people.paging.page_size", "orcid.*.paging.max_pages", "orcid.*.cap.max"),
         *("nihreporter.*.projects.paging.page_size", "nihreporter.*.paging.max_pages"),
+        *("doaj.*.articles.paging.page_size", "doaj.*.paging.max_pages", "doaj.*.cap.max"),
         "nihreporter.*.cap.max",
     ],
-    "the request asks for one of the two ends": [
+    "the request asks for one of the two ends, or for none": [
         *("sandbox.*.upper_bound", "hal.*.upper_bound", "orcid.*.upper_bound"),
         *("datacite.*.upper_bound", "core.*.upper_bound"),
+        *("zenodo.*.upper_bound", "arxiv.*.upper_bound"),
     ],
     "what a credential unlocks is no part, and has codes": [
         "*.unlocks.*.scope",
@@ -82,8 +88,24 @@ NO_OTHER_VALUE = {
     ],
     "a group belongs to one id": ["opencitations.*.ids_per_request"],
     "a line of cron has five fields": ["*.schedule.*"],
-    "no letter but these writes a day": ["openfda.*.window.format"],
-    "the vendor allows one a second": ["nihreporter.rate.per_second"],
+    "no letter but these writes a day or a minute": [
+        *("openfda.*.window.format", "arxiv.*.query.window.format"),
+    ],
+    "the vendor allows no more": [
+        *("nihreporter.rate.per_second", "zenodo.*.per_second"),
+        *("arxiv.rate.burst", "arxiv.rate.in_flight"),
+    ],
+    "nobody waits for more than two minutes": ["arxiv.http.total_timeout"],
+    "there are two orders, and no code for them": ["*.paging.order"],
+    "one template speaks OAI-PMH, and has two grains": [
+        "*.use.pack",
+        "*.use.parameters.granularity",
+    ],
+    "a word of a template is taken away": [
+        *("arxiv.*.records.paging.total", "pmc.*.window.zone", "doaj.*.oai.fields.license"),
+        *("arxiv.*.records.fields.type", "doaj.*.oai.fields.type"),
+        *("arxiv.*.records.fields.language", "arxiv.*.records.fields.publisher"),
+    ],
     "a form and a JSON body are sent by POST": [
         *("pubmed.endpoints.fetch.request.method", "nihreporter.*.request.method"),
         *("s2.endpoints.batch.request.method", "epmc.endpoints.article.request.method"),
@@ -107,7 +129,9 @@ def dates(**bounds):
 # Asked of every endpoint that can be searched, so that the lines of `expressions` have a say.
 _DATES = (dates(**{"from": "2024-01-01"}), dates(to="2025-01-01"))
 _TEXT = {"and": [term("text", "ANY"), term("text", "PHRASE"), either("text"), *_DATES]}
+ASKED_OF = {"arxiv": "query BACKFILL"}  # where that is no HARVEST
 QUESTIONS = {
+    "arxiv": {"and": [term("text", "PHRASE"), either("text")]},
     "crossref": term("text", "ANY"),
     "datacite": {"and": [term("text", "ANY"), term("text", "PHRASE"), either("text")]},
     "openalex": term("text", "ANY"),
@@ -130,7 +154,7 @@ def prints(tx, pack) -> Iterator[tuple[str, str]]:
             declared = read_named(tx, name, NOON, CODES)
             shown = f"{name.endpoint} {name.operation}"
             yield shown, compile_spec(declared, Overrides()).fingerprint
-            if question and name.operation == codes.Operation.HARVEST:
+            if question and shown == ASKED_OF.get(name.provenance, f"{name.endpoint} HARVEST"):
                 asked = compile_spec(declared, Overrides(query=question))
                 yield f"{shown} asked", asked.fingerprint
         trial.rollback()
