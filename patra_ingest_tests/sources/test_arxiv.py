@@ -10,6 +10,7 @@ from patra_ingest.model.codes import Operation
 from patra_ingest.packs import FOLDER
 from patra_ingest.registry.pack import read_pack
 from patra_ingest_tests.builders import a_response
+from patra_ingest_tests.sources.question import days_of, fields_of, handmade, misfits, question
 from patra_ingest_tests.sources.recorded import (
     asked,
     compiled,
@@ -19,7 +20,6 @@ from patra_ingest_tests.sources.recorded import (
     recordings,
     walk,
 )
-from patra_ingest_tests.sources.question import days_of, fields_of, handmade, misfits, question
 
 TESTING = [f"0{n}-query-testing-p0{n}.xml" for n in range(1, 7)]
 LISTED = {  # how many papers, the first and the last, and the total that is promised

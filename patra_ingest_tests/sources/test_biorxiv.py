@@ -8,6 +8,7 @@ from patra_ingest.model.codes import Operation
 from patra_ingest.packs import FOLDER
 from patra_ingest.registry.pack import parse_pack, read_pack
 from patra_ingest.registry.pack_file import PackText, read_pack_file
+from patra_ingest_tests.sources.question import days_of, fields_of, handmade, misfits, question
 from patra_ingest_tests.sources.recorded import (
     asked_url,
     compiled,
@@ -17,7 +18,6 @@ from patra_ingest_tests.sources.recorded import (
     recordings,
     walk,
 )
-from patra_ingest_tests.sources.question import days_of, fields_of, handmade, misfits, question
 
 PAGE = "01-details-reduced.json"
 

@@ -8,12 +8,11 @@ from patra_ingest_tests.pipeline.harness import Home
 from patra_ingest_tests.sources.suite.cases import handmade_sources
 from patra_ingest_tests.sources.suite.run_case import run_case
 
-FITTED = ("ctgov", "hal", "nihreporter", "openfda", "orcid", "s2")
 CASES = [
     case
     for source in handmade_sources()
     for case in source.cases
-    if source.code in FITTED and case.ids and not case.is_error
+    if case.ids and not case.is_error
 ]
 
 

@@ -16,8 +16,8 @@ from patra_ingest.registry.read import read_declaration
 from patra_ingest.spec.compile import compile_spec
 from patra_ingest.spec.declaration import Overrides
 from patra_ingest_tests.builders import DAY, NOON
-from patra_ingest_tests.sources.recorded import compiled, read
 from patra_ingest_tests.sources.question import days_of, fields_of, handmade, misfits, question
+from patra_ingest_tests.sources.recorded import compiled, read
 
 HOUR = days_of("2026-11-01T09:00:00Z", "2026-11-01T10:00:00Z")
 ONE = f"{1:032x}"

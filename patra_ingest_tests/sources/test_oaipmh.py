@@ -9,6 +9,7 @@ from patra_ingest.executor.paging import Ended, Page
 from patra_ingest.packs import FOLDER
 from patra_ingest.registry.pack import read_pack
 from patra_ingest_tests.builders import a_response
+from patra_ingest_tests.sources.question import days_of, fields_of, misfits, question
 from patra_ingest_tests.sources.recorded import (
     asked,
     asked_url,
@@ -19,7 +20,6 @@ from patra_ingest_tests.sources.recorded import (
     recordings,
     walk,
 )
-from patra_ingest_tests.sources.question import days_of, fields_of, misfits, question
 
 DATACITE = [f"0{n}-listrecords-oai_dc-p0{n}.xml" for n in (1, 2)]
 ASU = [f"0{n}-asu-deleted-p0{n}.xml" for n in (1, 2)]

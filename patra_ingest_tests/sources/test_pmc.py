@@ -7,6 +7,7 @@ import pytest
 from patra_ingest.executor.paging import Ended, Page
 from patra_ingest.packs import FOLDER
 from patra_ingest.registry.pack import read_pack
+from patra_ingest_tests.sources.question import days_of, fields_of, handmade, misfits, question
 from patra_ingest_tests.sources.recorded import (
     asked,
     asked_url,
@@ -17,7 +18,6 @@ from patra_ingest_tests.sources.recorded import (
     recordings,
     walk,
 )
-from patra_ingest_tests.sources.question import days_of, fields_of, handmade, misfits, question
 
 PAGES = [f"{n:02d}-listrecords-oai_dc-p{n:02d}.xml" for n in range(1, 18)]
 _PMC = "oai:pubmedcentral.nih.gov"

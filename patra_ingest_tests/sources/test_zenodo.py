@@ -9,9 +9,9 @@ from patra_ingest.executor.paging import Ended, Page
 from patra_ingest.model.codes import Operation
 from patra_ingest.packs import FOLDER
 from patra_ingest.registry.pack import read_pack
+from patra_ingest_tests.sources.question import days_of, fields_of, handmade, misfits, question
 from patra_ingest_tests.sources.recorded import compiled, needs_recordings, walk
 from patra_ingest_tests.sources.recorded import read as read_answer
-from patra_ingest_tests.sources.question import days_of, fields_of, handmade, misfits, question
 
 DAY = days_of("2026-11-01", "2026-11-02")
 
