@@ -5,19 +5,26 @@ One planner at a time decides this for a provenance, in one transaction: no wind
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection
 
+from patra_ingest.cursor.frontier import frontier
 from patra_ingest.errors import PlanError
-from patra_ingest.ledger.coverage import list_windows
+from patra_ingest.ledger.coverage import find_start, list_windows
 from patra_ingest.ledger.cursor_events import find_origin, goes_up
 from patra_ingest.ledger.cursors import find_cursor
 from patra_ingest.ledger.plans import ensure_plan, find_pace, find_plan, lock_planning
 from patra_ingest.ledger.runs import find_freshness
 from patra_ingest.ledger.slices import list_landed
 from patra_ingest.model import keys
-from patra_ingest.model.codes import Operation, PlanStatus, SliceStrategy
+from patra_ingest.model.codes import (
+    CursorDirection,
+    Operation,
+    PlanStatus,
+    SliceStatus,
+    SliceStrategy,
+)
 from patra_ingest.model.lifecycle import is_final
 from patra_ingest.model.slices import CoveredWindow
 from patra_ingest.model.window import Window
@@ -38,6 +45,7 @@ from patra_ingest.planner.windowing import Decision, Standing, decide_window
 from patra_ingest.spec.words import duration_text
 
 MAX_SLICES = 200_000
+_FIRST = datetime(1, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -53,7 +61,32 @@ def open_plan(tx: Connection, rooted: Rooted, part: Part, now: datetime) -> Open
     """Return the plan of one part of a trigger: a new one, or the one it had before."""
     lock_planning(tx, part.namespace.provenance)
     decision = _decide(tx, rooted, part, now)
-    return replace(_opened(tx, rooted, part, decision, now), cuts=tuple(decision.cuts))
+    opened = _opened(tx, rooted, part, decision, now)
+    if opened.plan_id is None and decision.window and _walks(rooted, part):
+        passed = _passed(tx, rooted, part, decision.window.end)
+        if passed <= decision.window.start:
+            decision = _decide(tx, rooted, part, now, passed)
+            opened = _opened(tx, rooted, part, decision, now)
+    return replace(opened, cuts=tuple(decision.cuts))
+
+
+def _walks(rooted: Rooted, part: Part) -> bool:
+    """Return whether a plan is one more step into the past, and nobody asks for a certain one."""
+    asked = rooted.trigger.asked
+    return part.namespace.operation is Operation.BACKFILL and not asked.start and not asked.end
+
+
+def _passed(tx: Connection, rooted: Rooted, part: Part, end: datetime) -> datetime:
+    """Return how far down from `end` everything is done, by HARVEST or by BACKFILL.
+
+    The cursor of a BACKFILL waits where HARVEST has been: that would stop the walk for ever.
+    """
+    spaces = [part.namespace]
+    if rooted.trigger.campaign is None:
+        spaces.append(forward_of(part, rooted.compiled))
+    known = [one for space in spaces for one in list_windows(tx, space, _FIRST, end)]
+    done = [one.window for one in known if one.status is SliceStatus.SUCCEEDED]
+    return frontier(end, done, CursorDirection.BACKFILL)
 
 
 def _opened(
@@ -92,7 +125,9 @@ def _covered(window: Window, known: tuple[int, PlanStatus] | None) -> str:
     return f"{window} is covered already{by}"
 
 
-def _decide(tx: Connection, rooted: Rooted, part: Part, now: datetime) -> Decision:
+def _decide(
+    tx: Connection, rooted: Rooted, part: Part, now: datetime, passed: datetime | None = None
+) -> Decision:
     spec, operation = rooted.compiled.spec, part.namespace.operation
     cursor = find_cursor(tx, part.namespace)
     forward = begun = None
@@ -100,7 +135,7 @@ def _decide(tx: Connection, rooted: Rooted, part: Part, now: datetime) -> Decisi
         harvest = forward_of(part, rooted.compiled)
         forward = find_cursor(tx, harvest)
         if rooted.trigger.campaign is None:
-            begun = find_origin(tx, harvest)
+            begun = find_origin(tx, harvest) or find_start(tx, harvest)
         if cursor and goes_up(tx, part.namespace):
             cursor = None  # of an older version: it says where its run ends, not where it begins
     fresh = None
@@ -109,7 +144,7 @@ def _decide(tx: Connection, rooted: Rooted, part: Part, now: datetime) -> Decisi
     by_ids = _asks_ids(rooted)
     standing = Standing(
         now,
-        cursor.value if cursor else None,
+        passed or (cursor.value if cursor else None),
         forward.value if forward else None,
         begun,
         fresh,

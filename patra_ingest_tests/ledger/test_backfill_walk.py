@@ -77,6 +77,49 @@ def test_what_a_person_asks_for_is_taken_as_it_is(db, walk):
     assert cursor_of(db, asked.plan_id) == day(5), "closed, and both are passed at once"
 
 
+def test_it_begins_below_a_harvest_that_is_planned_and_not_done(db):
+    planner = a_planner(db)
+    planner.plan(a_trigger(start=day(8), end=day(10)))
+
+    assert planner.plan(a_trigger(operation=Operation.BACKFILL)).window == days(7, 8)
+
+
+def test_it_walks_on_below_what_harvest_has_done(db):
+    """A hole that HARVEST was forced over is filled by BACKFILL, whose cursor then stands there."""
+    planner, cursors = a_planner(db), CursorManager(db, FakeClock(NOON))
+
+    def walk(**asked):
+        planned = planner.plan(a_trigger(operation=Operation.BACKFILL, **asked))
+        finish(db, planned.plan_id, 9)
+        cursors.catch_up()
+        return planned
+
+    harvest = planner.plan(a_trigger(start=day(8), end=day(12))).plan_id
+    for count, status in ((1, "SUCCEEDED"), (1, "FAILED"), (2, "SUCCEEDED")):
+        finish(db, harvest, count, TaskStatus(status))
+    cursors.catch_up()
+    with db.read() as tx:
+        namespace = get_plan(tx, harvest).namespace
+    cursors.force(namespace, day(12), "me", "the source lost it for a while")
+
+    filled = walk(start=day(9), end=day(10))
+
+    assert (filled.window, cursor_of(db, filled.plan_id)) == (days(9, 10), day(9))
+    assert [walk().window for _ in range(3)] == [days(7, 8), days(6, 7), days(5, 6)]
+
+
+def test_it_does_not_run_ahead_of_its_own_work(db):
+    planner = a_planner(db)
+    finish(db, planner.plan(a_trigger(start=day(8), end=day(10))).plan_id, 9)
+    CursorManager(db, FakeClock(NOON)).catch_up()
+
+    first = planner.plan(a_trigger(operation=Operation.BACKFILL))
+    again = planner.plan(a_trigger(operation=Operation.BACKFILL))
+
+    assert first.window == again.window == days(7, 8)
+    assert again.plan_ids in ([], first.plan_ids)
+
+
 @pytest.mark.parametrize("workers", [2, 5])
 def test_workers_that_finish_at_once_end_at_the_lower_end(db, db_url, workers):
     add_plan(db, BACKFILL, 10)
