@@ -25,6 +25,9 @@ def sandbox(  # noqa: PLR0913 - the options of a world and its habits
     behave: Annotated[str, typer.Option(help="Habits of real sources, as a,b.")] = "",
     cap: Annotated[int, typer.Option(help="Most results of a question, for some habits.")] = 200,
     token_life_ms: Annotated[int, typer.Option(help="With dying-token: how long.")] = 300,
+    living: Annotated[
+        bool, typer.Option("--living", help="Works come, change and go as time passes.")
+    ] = False,
     list_habits: Annotated[bool, typer.Option("--list-habits", help="List them and end.")] = False,
 ) -> None:
     """Serve a Crossref-shaped upstream, and a dozen others, on 127.0.0.1 until Ctrl-C."""
@@ -52,6 +55,7 @@ def sandbox(  # noqa: PLR0913 - the options of a world and its habits
             habits=habits,
             cap=cap,
             token_life_ms=token_life_ms,
+            living=living,
         )
     except ValueError as error:
         raise PersonMustAct(

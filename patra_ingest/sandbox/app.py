@@ -59,7 +59,10 @@ class App:
         self._memory = Memory()
 
     def _stage(self) -> Stage:
-        return Stage(self._shelf, self._behaviour, self._memory, self._clock.monotonic())
+        newest = int(self._clock.now().timestamp()) if self._behaviour.living else None
+        if newest is not None:
+            self._shelf.move_to(newest)
+        return Stage(self._shelf, self._behaviour, self._memory, self._clock.monotonic(), newest)
 
     async def _answer_caller(self, scope: Scope, receive: Receive, send: Send) -> None:
         visit = self._tally.arrive(_header(scope, b"x-worker").decode("latin-1") or None)
@@ -157,7 +160,7 @@ class App:
         behaviour = changed(self._behaviour, named)
         if refused is not None:
             self._throttle.refuse_next(int(refused), seconds)
-        if "habits" in named:
+        if "habits" in named or "living" in named:
             self._behave(behaviour)
         self._behaviour = behaviour
         return answers.answer_json(behaviour.describe())
@@ -173,7 +176,8 @@ class App:
             return
         headers = [(b"content-type", b"application/json")]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        for piece in answers.write_truth(self._world, self._world.within(first, past)):
+        works = self._world.within(first, past, self._stage().newest)
+        for piece in answers.write_truth(self._world, works):
             await send({"type": "http.response.body", "body": piece, "more_body": True})
         await send({"type": "http.response.body"})
 

@@ -22,6 +22,7 @@ class Behaviour:
     habits: Habits = frozenset()  # of `habits.table`, by name
     cap: int = 200  # the most results of one question, for habits that speak of a cap
     token_life_ms: int = 300  # how old a token may become, with `dying-token`
+    living: bool = False  # works come, change and go as time passes; see `living`
 
     def __post_init__(self) -> None:
         for name in _NEVER_NEGATIVE:

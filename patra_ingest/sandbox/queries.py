@@ -62,8 +62,11 @@ class _Span:
     dois: frozenset[str] = frozenset()
 
 
-def read_query(world: World, query_string: str) -> Query | Refusal:
-    """Return what is asked for, or the first reason to refuse it."""
+def read_query(world: World, query_string: str, newest: int | None = None) -> Query | Refusal:
+    """Return what is asked for, or the first reason to refuse it.
+
+    Works that are indexed after the second `newest` are not there yet.
+    """
     asked = dict(parse_qsl(query_string, keep_blank_values=True))
     span = _read_filter(asked.get("filter", ""))
     if isinstance(span, Refusal):
@@ -73,7 +76,7 @@ def read_query(world: World, query_string: str) -> Query | Refusal:
         return refusal
 
     order = asked.get("order", "asc")
-    works: Sequence[int] = world.within(span.first, span.past)
+    works: Sequence[int] = world.within(span.first, span.past, newest)
     if span.dois:
         known = (world.index_of(doi) for doi in span.dois)
         works = sorted(index for index in known if index is not None and index in works)

@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 
 from patra_ingest.sandbox.habits.stamps import Entry, second_in_big_day
 from patra_ingest.sandbox.habits.table import Habits
+from patra_ingest.sandbox.living import entry_at
 from patra_ingest.sandbox.world import World
 
 _DELETED_EVERY, _DELETED_AT = 13, 5
@@ -19,6 +20,13 @@ class Shelf:
         self.world = world
         self._big_day = "big-day" in habits
         self._stamped: dict[int, tuple[int, int]] = {}
+        self._second: int | None = None
+
+    def move_to(self, second: int) -> None:
+        """Show a living world as it stands at a second."""
+        if second != self._second:
+            self._second = second
+            self.__dict__.pop("entries", None)
 
     def stamp(self, changes: dict[int, int]) -> None:
         """Give works new stamps."""
@@ -30,7 +38,8 @@ class Shelf:
     @cached_property
     def entries(self) -> list[Entry]:
         """Every work as it stands now, the oldest stamp first."""
-        return sorted(map(self._entry, range(self.world.records)), key=lambda entry: entry.key)
+        found = map(self._entry, range(self.world.records))
+        return sorted((one for one in found if one is not None), key=lambda entry: entry.key)
 
     def between(self, first: int, past: int) -> list[Entry]:
         """Return the entries stamped in the seconds `[first, past)`."""
@@ -38,7 +47,9 @@ class Shelf:
         high = bisect_left(self.entries, (past, -1), key=lambda entry: entry.key)
         return self.entries[low : max(low, high)]
 
-    def _entry(self, index: int) -> Entry:
+    def _entry(self, index: int) -> Entry | None:
+        if self._second is not None:
+            return entry_at(self.world, index, self._second)
         second = self.world.indexed_second(index)
         if self._big_day:
             second = second_in_big_day(self.world, index)

@@ -70,9 +70,16 @@ class World:
         """Return the instant at which a work was indexed."""
         return datetime.fromtimestamp(self.indexed_second(index), UTC)
 
-    def within(self, first: int | None = None, past: int | None = None) -> range:
-        """Return the works indexed in the seconds `[first, past)`; None leaves that side open."""
+    def within(
+        self, first: int | None = None, past: int | None = None, newest: int | None = None
+    ) -> range:
+        """Return the works indexed in the seconds `[first, past)`; None leaves that side open.
+
+        Those after the second `newest` are left out.
+        """
         works = range(self.records)
+        if newest is not None:
+            past = newest + 1 if past is None else min(past, newest + 1)
         low = 0 if first is None else bisect_left(works, first, key=self.indexed_second)
         high = self.records if past is None else bisect_left(works, past, key=self.indexed_second)
         return range(low, max(low, high))

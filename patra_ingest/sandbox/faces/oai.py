@@ -3,7 +3,7 @@
 `/oai` reports a dead token inside the answer, `/zenodo` with status 422.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from patra_ingest.sandbox.answers import Answer
 from patra_ingest.sandbox.faces.oai_xml import write_error, write_records
@@ -24,6 +24,7 @@ class Walk:
     start: str
     until: str
     position: int = 0
+    began: int | None = None  # a living world is shown as it was at this second
 
 
 def name(_world: World, index: int) -> str:
@@ -36,6 +37,8 @@ def answer(stage: Stage, ask: Ask) -> Answer:
     walk = _walk(stage, ask)
     if walk is None:
         return write_error(stage.habits, "badResumptionToken", "the token has expired")
+    if walk.began is not None:
+        stage.shelf.move_to(walk.began)
     first, last = read_second(walk.start), read_second(walk.until)
     entries = stage.shelf.between(first, last + 1)
     if not entries:
@@ -44,8 +47,8 @@ def answer(stage: Stage, ask: Ask) -> Answer:
     reached = walk.position + len(page)
     token = None
     if reached < len(entries):
-        token = write_token(reached, f"{walk.start}/{walk.until}")
-        following = Walk(walk.start, walk.until, reached)
+        following = replace(walk, position=reached)
+        token = write_token(reached, f"{walk.start}/{walk.until}/{walk.began}")
         stage.memory.hand_out(token, stage.now, following)
     named = [(name(stage.world, entry.index), entry) for entry in page]
     listed = (walk.until, len(entries), token)
@@ -63,7 +66,7 @@ def _walk(stage: Stage, ask: Ask) -> Walk | None:
     """Return where to go on; None for a token that is unknown or too old."""
     token = ask.params.get("resumptionToken")
     if token is None:
-        return Walk(ask.need("from"), _until(stage, ask.need("until")))
+        return Walk(ask.need("from"), _until(stage, ask.need("until")), began=stage.newest)
     walk = stage.memory.walk(token)
     known = isinstance(walk, Walk) and not stage.is_dead(token)
     return walk if known and len(ask.params) == 2 else None

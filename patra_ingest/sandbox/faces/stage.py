@@ -62,6 +62,7 @@ class Stage:
     behaviour: Behaviour
     memory: Memory
     now: float
+    newest: int | None = None  # the last second that has come, in a living world
 
     @property
     def habits(self) -> Habits:

@@ -1,4 +1,7 @@
-"""As Crossref: `/works`, whose cursor never ends, stays the same (2), or dies (10)."""
+"""As Crossref: `/works`, whose cursor never ends, stays the same (2), or dies (10).
+
+In a living world works are added here; they neither change nor go.
+"""
 
 from dataclasses import replace
 
@@ -11,7 +14,7 @@ from patra_ingest.sandbox.tokens import write_token
 
 def answer_works(bodies: Bodies, stage: Stage, query_string: str) -> Answer:
     """Answer a page of works, or say why not."""
-    query = read_query(stage.world, query_string)
+    query = read_query(stage.world, query_string, stage.newest)
     if isinstance(query, Refusal):
         return answer_refusal(query)
     if query.cursor and stage.is_dead(query.cursor):
