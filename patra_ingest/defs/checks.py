@@ -16,6 +16,7 @@ from patra_ingest.defs.assets import (
     records_key,
 )
 from patra_ingest.defs.resources import LedgerResource
+from patra_ingest.defs.runs import AUTOMATIC
 from patra_ingest.views.health import CHECKS, Finding, Thresholds, judge_health, was_planned
 
 _ASSETS = {
@@ -135,6 +136,6 @@ def schedule_of(places: list[Place]) -> dg.ScheduleDefinition:
         if not known:
             return dg.SkipReason("Nothing was planned yet.")
         keys = [check_key(check, place) for place in known for check in CHECKS]
-        return dg.RunRequest(asset_check_keys=keys)
+        return dg.RunRequest(asset_check_keys=keys, tags=AUTOMATIC)
 
     return check_schedule

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import dagster as dg
 
+from patra_ingest.defs.processes import introduce
 from patra_ingest.errors import PersonMustAct, UnknownName
 from patra_ingest.model.codes import Operation
 from patra_ingest.planner.trigger import Trigger
@@ -22,6 +23,11 @@ from patra_ingest.wiring import Ingest, Reader, open_ingest, open_reader
 
 class LedgerResource(dg.ConfigurableResource["LedgerResource"]):
     """The SQL ledger that PATRA_DB_URL and PATRA_HOME name: the only truth."""
+
+    def setup_for_execution(self, context: dg.InitResourceContext) -> None:
+        """Tell Dagster which process a run is, before its first step."""
+        if context.run is not None and context.instance is not None:
+            introduce(context.instance, context.run.run_id)
 
     @contextmanager
     def open(self, worker_name: str | None = None) -> Iterator[Ingest]:

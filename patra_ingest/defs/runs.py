@@ -14,6 +14,10 @@ LOCATION = "patra_ingest"  # what workspace.yaml calls the place of our code
 
 EXECUTOR = {"patra/role": "executor"}  # dagster.yaml limits how many of these run at once
 
+# Of what nobody waits for: after a day it ends, and what it was at is begun anew. So a run that
+# died where nobody can see it (see `processes`) does not keep its place for ever.
+AUTOMATIC = {"dagster/max_runtime": str(24 * 3600)}
+
 # Who is dequeued first when more runs wait than may run.
 PRIORITY = {Operation.HARVEST: "2", Operation.UPDATE: "1", Operation.BACKFILL: "0"}
 

@@ -15,7 +15,7 @@ from dagster._utils.schedules import cron_string_iterator  # no public name; Dag
 from patra_ingest.defs.assets import builtin_sources
 from patra_ingest.defs.planning import TriggerConfig, plan_job
 from patra_ingest.defs.resources import RegistryResource
-from patra_ingest.defs.runs import named
+from patra_ingest.defs.runs import AUTOMATIC, named
 from patra_ingest.model.codes import Operation
 from patra_ingest.registry.pack import EndpointPart, Pack, SchedulePart
 from patra_ingest.registry.read import EndpointName
@@ -142,5 +142,5 @@ def _request(name: EndpointName, at: datetime) -> dg.RunRequest:
     return dg.RunRequest(
         run_key=f"{name.provenance}/{name.endpoint}/{name.operation.value}/{at.isoformat()}",
         run_config=dg.RunConfig(ops={"compile_spec": config}),
-        tags=named(**where, operation=name.operation.value),
+        tags={**named(**where, operation=name.operation.value), **AUTOMATIC},
     )

@@ -2,7 +2,8 @@
 
 They look at levels, not at edges: a tick that is missed, or a daemon that is started anew, loses
 nothing. None gives a run_key: Dagster never runs a used one again. What is active is counted
-instead, and should two runs meet after all, the ledger's leases keep them apart.
+instead, and should two runs meet after all, the ledger's leases keep them apart. Runs whose process
+is gone are ended first, so that nobody waits for them.
 """
 
 import json
@@ -13,8 +14,9 @@ import dagster as dg
 
 from patra_ingest.defs.execution import DrainConfig, execute_job
 from patra_ingest.defs.planning import UpdateConfig, reslice_job, update_candidates_job
+from patra_ingest.defs.processes import end_lost_runs
 from patra_ingest.defs.resources import LedgerResource
-from patra_ingest.defs.runs import EXECUTOR, PRIORITY, count_active, named
+from patra_ingest.defs.runs import AUTOMATIC, EXECUTOR, PRIORITY, count_active, named
 from patra_ingest.model.codes import Operation
 from patra_ingest.views.alerts import list_signalled
 from patra_ingest.views.queue import count_due
@@ -32,12 +34,14 @@ def _queued(operation: Operation) -> dg.SensorDefinition:
     tags = {
         **EXECUTOR,
         **named(operation=operation.value),
+        **AUTOMATIC,
         "dagster/priority": PRIORITY[operation],
     }
 
     def look(context: dg.SensorEvaluationContext, ledger: LedgerResource) -> Looked:
         with ledger.look() as live, live.db.read() as tx:
             due = count_due(tx, operation, live.db.now(tx), ENOUGH)
+        end_lost_runs(context.instance)
         active = count_active(context.instance, "execute_job", named(operation=operation.value))
         missing = min(MAX_RUNS, math.ceil(due / TASKS_PER_RUN)) - active
         if missing <= 0:
@@ -73,9 +77,11 @@ def reslice_requests(context: dg.SensorEvaluationContext, ledger: LedgerResource
         waiting = list_waiting(tx)
     if not waiting:
         return dg.SkipReason("no plan waits that could go on")
+    end_lost_runs(context.instance)
     if count_active(context.instance, "reslice_job", {}):
         return dg.SkipReason(f"{len(waiting)} wait, and reslice_job is at it")
-    return dg.SensorResult([dg.RunRequest(tags=named(waiting=", ".join(waiting)[:200]))])
+    tags = {**named(waiting=", ".join(waiting)[:200]), **AUTOMATIC}
+    return dg.SensorResult([dg.RunRequest(tags=tags)])
 
 
 @dg.sensor(
@@ -97,6 +103,7 @@ def signals_waiting(context: dg.SensorEvaluationContext, ledger: LedgerResource)
     wanted = [
         source for source, last in newest.items() if _is_news(seen.get(source), str(last), now)
     ]
+    end_lost_runs(context.instance)
     idle = [
         source
         for source in wanted
@@ -115,5 +122,5 @@ def _is_news(seen: list[str] | None, newest: str, now: datetime) -> bool:
 
 def _update_of(source: str) -> dg.RunRequest:
     config = dg.RunConfig(ops={"plan_updates": UpdateConfig(provenance=source)})
-    tags = named(source=source, operation=Operation.UPDATE.value)
+    tags = {**named(source=source, operation=Operation.UPDATE.value), **AUTOMATIC}
     return dg.RunRequest(run_config=config, tags=tags)

@@ -12,7 +12,7 @@ from patra_ingest.clock import SystemClock
 from patra_ingest.cursor.replay import Check, check_cursors
 from patra_ingest.defs.refusing import refusing, require_number
 from patra_ingest.defs.resources import LedgerResource
-from patra_ingest.defs.runs import FINISHED, tag_run, trigger_of
+from patra_ingest.defs.runs import AUTOMATIC, FINISHED, tag_run, trigger_of
 from patra_ingest.defs.stopping import run_stoppable
 from patra_ingest.executor.publish import PublishOrder, Tally, publish_outbox
 from patra_ingest.ledger.cursors import write_value
@@ -229,6 +229,7 @@ upkeep_daily = dg.ScheduleDefinition(
     name="upkeep_daily",
     job=upkeep_job,
     cron_schedule="15 4 * * *",
+    tags=AUTOMATIC,
     execution_timezone="UTC",
     description="Clear away what is over, and verify every cursor, once a day.",
 )

@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from patra_ingest.definitions import defs
+from patra_ingest.defs.processes import own_process
 from patra_ingest.ledger.signals import add_signals
 from patra_ingest.model.codes import Signal
 from patra_ingest.rawstore.store import RawStore
@@ -25,7 +26,9 @@ def description_of(result):
 
 def tags_of(instance, result):
     found = instance.get_run_by_id(result.run_id).tags
-    return {name.removeprefix("patra/"): v for name, v in found.items() if name.startswith("patra")}
+    ours = {name.removeprefix("patra/"): v for name, v in found.items() if name.startswith("patra")}
+    assert ours.pop("process") == own_process()
+    return ours
 
 
 def test_every_run_says_what_it_worked_on(home, execute, instance, sandbox):

@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from patra_ingest.definitions import defs
+from patra_ingest.defs.runs import AUTOMATIC
 from patra_ingest.ledger.signals import add_signals
 from patra_ingest.model.codes import Signal
 from patra_ingest_tests.builders import NOON
@@ -101,7 +102,7 @@ def test_signals_lead_to_one_update_of_their_source(home, ledger, tick):
     job = defs.resolve_job_def("update_candidates_job")
     assert dg.validate_run_config(job, request.run_config)
     own = {"patra/source": "sandbox", "patra/operation": "UPDATE"}
-    assert request.tags == {**own, "dagster/sensor_name": "signals_waiting"}
+    assert request.tags == {**own, **AUTOMATIC, "dagster/sensor_name": "signals_waiting"}
     assert tick("signals_waiting", looked.cursor).run_requests == []
 
 
