@@ -6,6 +6,7 @@ import dagster as dg
 import pytest
 from sqlalchemy import text
 
+from patra_ingest.defs.processes import own_process
 from patra_ingest.ledger.db import read_instant
 from patra_ingest.views.records import list_ids
 from patra_ingest_tests.builders import day
@@ -84,6 +85,7 @@ def test_a_run_is_found_by_what_it_works_on(home, harvest, instance):
         "patra/plan": "1",
         "patra/window": "[2025-09-01T00:00:00Z, 2025-09-02T00:00:00Z)",
         "patra/trigger": "person",
+        "patra/process": own_process(),
     }
 
 

@@ -118,9 +118,13 @@ def test_the_sensor_starts_another_executor_when_the_active_one_is_dead(
 
 
 @pytest.mark.parametrize("job", [job.name for job in defs.jobs])
-def test_a_run_of_any_job_says_which_process_it_is(home, execute, instance, job):
+def test_a_run_of_any_job_says_which_process_it_is(home, execute, instance, sandbox, job):
+    harvest = {"provenance": "sandbox", "base_url": sandbox.url}
+    harvest |= {"window_from": "2025-09-01", "window_to": "2025-09-02"}
     needed = {"replay_job": {"run": 1}, "publish_outbox_job": {"to": f"jsonl:{home}/outbox"}}
-    config = needed.get(job, {"provenance": "nobody"} if job in ("ingest_job", "plan_job") else {})
+    config = {**needed, "ingest_job": harvest, "plan_job": harvest}.get(job, {})
+    if job == "replay_job":
+        execute("ingest_job", **harvest)
     if job == "publish_outbox_job":
         result = defs.resolve_job_def(job).execute_in_process(
             run_config={"ops": {"publish_messages": {"config": config}}}, instance=instance
