@@ -92,15 +92,36 @@ def wait_until_settled(page: Page) -> None:
     expect(page.locator(".spinnerGlobal")).to_have_count(0)
 
 
+_MOST_TURNS = 100  # of the wheel
+
+
 def open_asset(page: Page, url: str, *key: str) -> None:
     """Go to an asset, by the folders of the catalog."""
     page.goto(url)
     go_to(page, "/assets")
     page.locator("button:has([aria-label=folder])").first.click()
     for depth in range(1, len(key)):
-        page.locator(f'a[href^="/assets/{"/".join(key[:depth])}?"]').first.click()
+        _reveal(page, f'a[href^="/assets/{"/".join(key[:depth])}?"]').click()
     page.locator(f'a[href="/assets/{"/".join(key)}"]').first.click()
     expect(page.get_by_role("tab", name="Overview")).to_be_visible()
+
+
+def _reveal(page: Page, selector: str) -> Locator:
+    """Return the first such link; Dagster draws only the rows of a list that are in sight."""
+    link = page.locator(selector).first
+    for _ in range(_MOST_TURNS):
+        if link.count():
+            break
+        width, height = _size(page)
+        page.mouse.move(width / 2, height / 2)
+        page.mouse.wheel(0, 300)
+        page.wait_for_timeout(200)
+    return link
+
+
+def _size(page: Page) -> tuple[int, int]:
+    size = page.viewport_size
+    return (size["width"], size["height"]) if size else (800, 600)
 
 
 def read_metadata(page: Page, until: str) -> dict[str, str]:

