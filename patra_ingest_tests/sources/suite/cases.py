@@ -177,9 +177,9 @@ def recorded_sources() -> list[Source]:
     return [_source(file, file.stem, "recorded") for file in sorted(RECORDED.glob("*.yaml"))]
 
 
-def handmade_sources() -> list[Source]:
+def handmade_sources(folder: Path = HANDMADE) -> list[Source]:
     """Return the sources that we have made recordings for."""
-    files = sorted(HANDMADE.glob("*/cases.yaml"))
+    files = sorted(folder.glob("*/cases.yaml"))
     return [_source(file, file.parent.name, "handmade") for file in files]
 
 

@@ -3,11 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from patra_ingest.ledger.db import read_json
 from patra_ingest.ledger.signals import add_signals
 from patra_ingest.model.codes import Signal
+from patra_ingest.packs import FOLDER
 from patra_ingest.planner.trigger import Trigger
 from patra_ingest.planner.windowing import Asked
 from patra_ingest.registry.served import list_record_endpoints
@@ -44,10 +46,15 @@ class Result:
     unanswered: list[str]
 
 
-def run_case(case: Case, home: Home, recordings: Sequence[Recording] = ()) -> Result:
-    """Run a case on a fresh ledger, against its own recordings or others."""
+def run_case(
+    case: Case, home: Home, recordings: Sequence[Recording] = (), packs: Path = FOLDER
+) -> Result:
+    """Run a case on a fresh ledger, against its own recordings or others.
+
+    `packs` is the folder of its pack, where that is no built-in one.
+    """
     with serve_recordings(recordings or case.recordings()) as replayer:
-        home.apply(quick_pack(case.source, replayer.at, given=case.parameters))
+        home.apply(quick_pack(case.source, replayer.at, packs, case.parameters))
         settings = Settings(home=home.folder, db_url=home.url, contact=CONTACT)
         with open_ingest(settings) as live:
             _add_signals(case, home)
