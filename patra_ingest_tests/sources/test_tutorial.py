@@ -1,5 +1,6 @@
 """The tutorial's pack, written from the documentation alone: short, and right about PLOS."""
 
+import re
 import shlex
 import sys
 from datetime import UTC, datetime
@@ -19,7 +20,9 @@ from patra_ingest_tests.sources.suite.run_case import check, run_case
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "docs" / "examples"
 PACK = EXAMPLES / "plos.yaml"
+PAGE = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
 HANDMADE = Path(__file__).parent / "handmade_examples"
+FINGERPRINT = re.compile(r"\b[0-9a-f]{12}\b")
 [PLOS] = handmade_sources(HANDMADE)
 
 TWO_DAYS = (datetime(2007, 12, 20, tzinfo=UTC), datetime(2007, 12, 22, tzinfo=UTC))
@@ -80,6 +83,31 @@ def test_the_pack_compiles_without_a_warning_that_is_not_meant(say):
 
     assert "✓ plos/articles BACKFILL" in checked
     assert checked.endswith("1 compiled, 0 refused, 0 warnings that are not intended.\n")
+
+
+def blocks(language):
+    """Return the blocks of the tutorial in one language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+
+
+def test_what_the_tutorial_shows_of_the_pack_stands_in_it():
+    assert blocks("yaml")
+    assert [one for one in blocks("yaml") if one not in PACK.read_text(encoding="utf-8")] == []
+
+
+def test_the_tutorial_shows_what_its_commands_print(say):
+    shown = [
+        pair
+        for block in blocks("console")
+        for pair in re.findall(r"^\$ (.+)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE)
+    ]
+
+    assert len(shown) == 3
+    for command, lines in shown:
+        told = FINGERPRINT.sub("#", lines).splitlines(keepends=True)
+        pattern = "".join(r"(?:.*\n)*" if one == "…\n" else re.escape(one) for one in told)
+        said = say(command)
+        assert re.fullmatch(pattern, FINGERPRINT.sub("#", said)), f"{command}\n{said}"
 
 
 @pytest.mark.parametrize("case", PLOS.cases, ids=lambda case: case.case)
