@@ -1,5 +1,5 @@
 """`make bench`: start-up, harvest beside a bare loop, reading, compiling, planning,
-leasing, paths, the shared rate gate, Dagster.
+leasing, paths, XML beside xmltodict, the shared rate gate, Dagster.
 
 `python -m bench paths registry` measures only what is named.
 """
@@ -22,6 +22,7 @@ from bench.paths import measure_paths
 from bench.planning import measure_planning
 from bench.registry import measure_registry
 from bench.steps import measure_steps
+from bench.xml_speed import measure_xml
 
 REPEATS = 5
 
@@ -138,6 +139,7 @@ PARTS = {
     "leasing": leasing,
     "cursors": cursors,
     "paths": measure_paths,
+    "xml": measure_xml,
     "gate": gate,
     "recovery": recovery,
     "permits": permits,

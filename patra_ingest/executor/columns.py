@@ -100,6 +100,11 @@ class FieldColumn(_Column):
         one_of = field.one_of
         self._allowed = None if one_of is None else frozenset(to_text(one) for one in one_of)
 
+    def all_values(self) -> list[Any] | None:
+        """Return the values of all items, if every one of them may be kept as it is."""
+        is_free = not self._is_required and self._allowed is None
+        return self._values if is_free and ValueError not in map(type, self._values) else None
+
     def value_of(self, number: int, is_deleted: bool) -> Any:
         """Return the value in an item; one that is deleted need not have any that fits."""
         value = self._values[number]

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from patra_ingest.errors import IngestError
+from patra_ingest.executor.looks import find_texts
 from patra_ingest.expr.path import compile_path
 from patra_ingest.expr.safe_regex import SafeRegex, safe_regex
 from patra_ingest.expr.xml_tree import XmlNode
@@ -113,7 +114,7 @@ def _path(when: When) -> str:
 def _found(when: When, tree: Any) -> list[Any]:
     path = compile_path(_path(when))
     try:
-        return path.all(tree)
+        return find_texts(path, tree)
     except ValueError:  # an operator that cannot work on this value: it leads nowhere
         return []
 

@@ -33,6 +33,7 @@ from patra_ingest.executor.decoding import (
 )
 from patra_ingest.executor.digests import request_digest, response_digest
 from patra_ingest.executor.leased import Work
+from patra_ingest.executor.looks import looks_of
 from patra_ingest.executor.pass_gate import Gatekeeper
 from patra_ingest.executor.request import render
 from patra_ingest.executor.triage import judge
@@ -225,7 +226,7 @@ class Exchange:
             except TransientError as error:
                 self._note(work, call, error)
                 raise
-            tree = cache(lambda: read_tree(response, call.response))
+            tree = cache(lambda: read_tree(response, call.response, looks=looks_of(call)))
             meaning = self._unless_spent(call, signed, judge(response, call, tree, self._now()))
             # Before our place is free again: nobody slips in ahead of a silence.
             digest = self._gate.report(work, passed, response, meaning, tree)

@@ -22,17 +22,19 @@ from patra_ingest.executor.columns import (
     flags,
     id_text,
 )
+from patra_ingest.executor.looks import fields_of, looks_of
 from patra_ingest.executor.trees import plain
+from patra_ingest.expr.xml_tree import XmlNode
 from patra_ingest.model import keys
 from patra_ingest.model.records import BadItem, NewRecord
 from patra_ingest.model.window import Window
-from patra_ingest.spec.places import FieldSpec
 from patra_ingest.spec.snapshot import CallSpec
 from patra_ingest.transport.redact import redact_text
 
 _REASON_CHARS = 512
 _VALUE_CHARS = 256
 _FRAGMENT_CHARS = 1024
+_ELEMENTS_AT_ONCE = 64  # as many as a stream keeps open
 
 
 @dataclass(frozen=True)
@@ -83,25 +85,41 @@ def map_items(items: Iterable[Any], call: CallSpec, zone: str, asked: Window | N
     `zone` is the zone of times that say none, `asked` the window that items are held against where
     the source filters coarsely.
     """
-    page = _Page(list(items), call, ZoneInfo(zone))
     limits = asked if call.response.client_window else None
     records: list[NewRecord] = []
     bad: list[BadItem] = []
+    ids: list[str] = []
     outside = skipped = hollow = 0
-    for number in range(len(page.items)):
-        try:
-            record = page.find_record(number)
-        except Unfit as error:
-            bad.append(page.bad_item(number, error))
-            hollow += isinstance(error, _Hollow)
-            continue
-        if record is None:
-            skipped += 1
-        elif limits is not None and _is_outside(record, limits):
-            outside += 1
-        else:
-            records.append(record)
-    return Mapped(records, bad, outside, list(page.ids.values()), skipped, hollow)
+    for page in _portions(list(items), call, ZoneInfo(zone)):
+        for number in range(len(page.items)):
+            try:
+                record = page.find_record(number)
+            except Unfit as error:
+                bad.append(page.bad_item(number, error))
+                hollow += isinstance(error, _Hollow)
+                continue
+            if record is None:
+                skipped += 1
+            elif limits is not None and _is_outside(record, limits):
+                outside += 1
+            else:
+                records.append(record)
+        ids += page.ids.values()
+    return Mapped(records, bad, outside, ids, skipped, hollow)
+
+
+def _portions(items: list[Any], call: CallSpec, zone: ZoneInfo) -> "Iterator[_Page]":
+    """Yield the items in portions: elements a few at a time, while they are at hand."""
+    is_xml = bool(items) and isinstance(items[0], XmlNode)
+    size = _ELEMENTS_AT_ONCE if is_xml else max(1, len(items))
+    looks = looks_of(call) if is_xml else None
+    for start in range(0, len(items), size):
+        portion = items[start : start + size]
+        if looks is not None:
+            looks.prepare(portion)
+        yield _Page(portion, call, zone, start)
+        for item in portion if is_xml else ():
+            item.found = None
 
 
 def tombstones(ids: Sequence[str]) -> list[NewRecord]:
@@ -120,15 +138,21 @@ def tombstones(ids: Sequence[str]) -> list[NewRecord]:
 
 
 class _Page:
-    """Everything that is looked for in the items of a page."""
+    """Everything that is looked for in the items of a page, or of a portion of one."""
 
-    def __init__(self, items: list[Any], call: CallSpec, zone: ZoneInfo) -> None:
+    def __init__(self, items: list[Any], call: CallSpec, zone: ZoneInfo, start: int) -> None:
         said = call.response
         self.items = items
+        self._start = start
         self.ids: dict[int, str] = {}  # by the item's place: those that could be read
         self._ids = IdColumn(said.id, items)
         self._times = TimeColumn(said.updated_at, items, zone) if said.updated_at else None
-        self._fields = [FieldColumn(field, items) for field in _fields(call)]
+        self._fields = [FieldColumn(field, items) for field in fields_of(call)]
+        self._names = [field.name for field in self._fields]
+        values = [field.all_values() for field in self._fields]
+        known = [column for column in values if column is not None]
+        is_known = len(known) == len(values) and bool(known)
+        self._rows = [*zip(*known, strict=True)] if is_known else None  # else one by one
         self._deleted = deleted_flags(said.deleted, items)
         self._skipped = flags(said.skip, items)
         self._usable = flags(said.usable, items)
@@ -151,36 +175,33 @@ class _Page:
         is_deleted = self._deleted is not None and self._deleted[number]
         if self._usable is not None and not is_deleted and not self._usable[number]:
             raise _Hollow(self._usable_path, "the item is hollow, asked for later")
-        fields = {field.name: field.value_of(number, is_deleted) for field in self._fields}
+        fields = self._fields_of(number, is_deleted)
         if self._retracted is not None:
             fields["retracted"] = self._retracted[number]
         updated = self._times.time_of(number, is_deleted) if self._times else None
         item = plain(self.items[number])
         try:
-            hashed, kept = keys.content_hash(item), orjson.dumps(fields)
-            payload = orjson.dumps(item)
+            kept, payload = orjson.dumps(fields), orjson.dumps(item)
+            hashed = keys.text_hash(payload) if type(item) is str else keys.content_hash(item)
         except orjson.JSONEncodeError as error:
             raise Unfit("$", f"the item cannot be written as JSON: {error}") from error
         return NewRecord(provider_id, updated, hashed, is_deleted, kept, payload)
 
+    def _fields_of(self, number: int, is_deleted: bool) -> dict[str, Any]:
+        if self._rows is not None:
+            return dict(zip(self._names, self._rows[number], strict=True))
+        return {field.name: field.value_of(number, is_deleted) for field in self._fields}
+
     def bad_item(self, number: int, error: Unfit) -> BadItem:
         """Return what is kept of an item that cannot be mapped; nothing in it is a secret."""
         return BadItem(
-            number + 1,
+            self._start + number + 1,
             self.ids.get(number),
             error.path,
             redact_text(error.reason, _REASON_CHARS),
             redact_text(_written(self.items[number]), _FRAGMENT_CHARS),
             None if error.value is None else redact_text(_written(error.value), _VALUE_CHARS),
         )
-
-
-def _fields(call: CallSpec) -> Iterator[FieldSpec]:
-    """Yield the declared fields, and the version unless a field is called so already."""
-    yield from call.fields
-    version = call.response.version
-    if version and all(field.name != "version" for field in call.fields):
-        yield FieldSpec(name="version", path=version)
 
 
 def _is_outside(record: NewRecord, asked: Window) -> bool:

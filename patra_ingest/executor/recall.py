@@ -19,6 +19,7 @@ from patra_ingest.executor.digests import request_digest
 from patra_ingest.executor.exchange import Exchanged
 from patra_ingest.executor.leased import Work
 from patra_ingest.executor.likeness import aside_of, find_unlike, hidden_names, signed_names
+from patra_ingest.executor.looks import looks_of
 from patra_ingest.executor.request import render
 from patra_ingest.executor.triage import judge
 from patra_ingest.model.evidence import KeptBatch
@@ -164,7 +165,7 @@ def _read(
     response: Response, call: CallSpec, paging: Paging | None, variables: Mapping[str, object]
 ) -> tuple[Action | None, Decoded]:
     """Judge and decode an answer as it was when it came."""
-    tree = cache(lambda: read_tree(response, call.response))
+    tree = cache(lambda: read_tree(response, call.response, looks=looks_of(call)))
     meaning = judge(response, call, tree, response.received_at)
     if isinstance(meaning, IngestError):
         raise meaning

@@ -13,7 +13,7 @@ from patra_ingest.errors import EndpointHalted, TransientError
 from patra_ingest.executor.charset import Charset, as_text, charset_of, xml_names_its_charset
 from patra_ingest.executor.tables import HeaderChanged, read_rows
 from patra_ingest.executor.triage import shown_answer
-from patra_ingest.expr.xml_stream import find_trails, stream_xml
+from patra_ingest.expr.xml_stream import NO_LOOKS, Looks, find_trails, stream_xml
 from patra_ingest.expr.xml_tree import XmlNode, read_xml
 from patra_ingest.spec.snapshot import ResponseSpec
 from patra_ingest.spec.words import BodyFormat
@@ -38,14 +38,21 @@ class BodyUnreadable(TransientError):
     """L1: the body is not what the source is known to send; proxies and busy servers do that."""
 
 
-def read_tree(response: Response, spec: ResponseSpec, stream_from: int = STREAM_FROM) -> Any:
+def read_tree(
+    response: Response,
+    spec: ResponseSpec,
+    stream_from: int = STREAM_FROM,
+    looks: Looks = NO_LOOKS,
+) -> Any:
     """Return the body as a tree: what orjson reads, an XmlNode, or a list of lines or rows.
+
+    `looks` is what will be looked for in the items: a large XML body is then read only once.
 
     Raises BodyUnreadable with the address, the status, the reason and the first bytes, and
     EndpointHalted for a table that has other columns than the pack reads.
     """
     try:
-        return _read(response, spec, stream_from)
+        return _read(response, spec, stream_from, looks)
     except ValueError as error:
         kind = response.headers.get("content-type", "no content type")
         seen = f"{response.url} answered {response.status} with {kind}"
@@ -58,11 +65,11 @@ def read_tree(response: Response, spec: ResponseSpec, stream_from: int = STREAM_
 
 
 def plain(item: Any) -> Any:
-    """Return an item as JSON holds it: an XML element as JsonML, anything else as it is."""
-    return item.to_list() if isinstance(item, XmlNode) else item
+    """Return an item as JSON holds it: an XML element as its text, anything else as it is."""
+    return item.to_text() if isinstance(item, XmlNode) else item
 
 
-def _read(response: Response, spec: ResponseSpec, stream_from: int) -> Any:
+def _read(response: Response, spec: ResponseSpec, stream_from: int, looks: Looks) -> Any:
     body = response.body
     is_nothing = not body.strip() if len(body) < 1024 else False
     if is_nothing and spec.format is BodyFormat.NDJSON and response.status == 200:
@@ -78,7 +85,7 @@ def _read(response: Response, spec: ResponseSpec, stream_from: int) -> Any:
         case BodyFormat.NDJSON:
             return _lines(_utf8(body, charset))
         case BodyFormat.XML:
-            return _elements(body, charset, spec, stream_from)
+            return _elements(body, charset, spec, stream_from, looks)
         case BodyFormat.CSV:
             return read_rows(as_text(body, charset), spec.id, _says_html(response))
 
@@ -103,13 +110,15 @@ def _lines(body: bytes) -> list[Any]:
     return found
 
 
-def _elements(body: bytes, charset: Charset, spec: ResponseSpec, stream_from: int) -> XmlNode:
+def _elements(
+    body: bytes, charset: Charset, spec: ResponseSpec, stream_from: int, looks: Looks
+) -> XmlNode:
     if not (charset.mark or xml_names_its_charset(body)):
         body = _utf8(body, charset)
     text = body.lstrip() if body[:1].isspace() else body  # PHP likes to begin with a line break
     trails = find_trails(spec.items) if len(body) > stream_from else ()
     if trails:
-        document = stream_xml(text, spec.namespaces, trails)
+        document = stream_xml(text, spec.namespaces, trails, looks=looks)
     else:
         document = read_xml(text, spec.namespaces)
     if document.children[0].name.rpartition(":")[2].lower() == "html":

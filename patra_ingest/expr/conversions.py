@@ -39,7 +39,11 @@ _YES_NO |= {"n": False, "no": False, "false": False, "0": False}
 
 
 def _collapse(value: Value) -> str:
-    return " ".join(require_text(value).split())
+    text = require_text(value)
+    # Of all blanks only the plain one can be printed: most texts are as they should be.
+    if "  " not in text and text.isprintable() and text[:1] != " " != text[-1:]:
+        return text
+    return " ".join(text.split())
 
 
 def _strip_tags(value: Value) -> str:

@@ -6,6 +6,7 @@ What is only partly known stays partly known: `2013-07` or `2013`, never a made-
 import re
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
+from functools import lru_cache
 
 from patra_ingest.expr.functions import to_int
 from patra_ingest.expr.places import Value
@@ -15,6 +16,11 @@ _MONTHS = (
     *("january", "february", "march", "april", "may", "june"),
     *("july", "august", "september", "october", "november", "december"),
 )
+_MONTH_BY_NAME = {
+    name[:length]: number
+    for number, name in enumerate(_MONTHS, 1)
+    for length in range(3, len(name) + 1)
+}
 _YEAR = re.compile(r"(?<!\d)(1[5-9]\d\d|20\d\d)(?!\d)", re.ASCII)
 _IN_WORDS = re.compile(
     r"(?P<year>\d{4})(?:\s+(?P<month>[A-Za-z]+\.?)(?:\s+(?P<day>\d{1,2}))?)?", re.ASCII
@@ -53,7 +59,7 @@ def from_elements(value: Value) -> str | None:
         return _from_words(year or _words(value, parts))
     month = _month(parts.get("month", ""))
     day = parts.get("day", "") if month is not None else ""
-    return partial_date(to_int(year), month, to_int(day) if day.isdecimal() else None)
+    return partial_date(int(year), month, int(day) if day.isdecimal() else None)
 
 
 def clock_from_elements(value: Value) -> datetime | None:
@@ -79,13 +85,18 @@ def _until_null(parts: Sequence[object]) -> list[object]:
 def _elements(value: Value) -> dict[str, str]:
     """Return the named parts below a node as texts, names in lower case and without a prefix."""
     if isinstance(value, XmlNode):
-        listed = {child.name: child.text for child in reversed(value.children)}
-    elif isinstance(value, Mapping):
+        return {_plain(name): text.strip() for name, text in value.child_texts().items() if text}
+    if isinstance(value, Mapping):
         listed = {str(name): _text_of(part) for name, part in value.items()}
     else:
         return {}
-    texts = {name.rpartition(":")[2].lower(): text.strip() for name, text in listed.items()}
+    texts = {_plain(name): text.strip() for name, text in listed.items()}
     return {name: text for name, text in texts.items() if text}
+
+
+@lru_cache(maxsize=1024)
+def _plain(name: str) -> str:
+    return name.rpartition(":")[2].lower()
 
 
 def _text_of(part: object) -> str:
@@ -118,7 +129,5 @@ def _from_words(text: str) -> str | None:
 def _month(text: str) -> int | None:
     """Return the number of a month given as number or English name; None for anything else."""
     if text.isdecimal():
-        return to_int(text)
-    word = text.rstrip(".").lower()
-    named = [at for at, month in enumerate(_MONTHS, 1) if len(word) > 2 and month.startswith(word)]
-    return named[0] if named else None
+        return int(text)
+    return _MONTH_BY_NAME.get(text.rstrip(".").lower())

@@ -18,9 +18,9 @@ from jsonpath_ng.jsonpath import JSONPath
 
 from patra_ingest.expr.json_code import quick_all, quick_column, quick_first
 from patra_ingest.expr.json_walk import is_straight, leading_keys, walk_json
-from patra_ingest.expr.path_steps import ANY_CHILD, NotPlain, Step, plain_steps
+from patra_ingest.expr.path_steps import ANY_CHILD, Name, NotPlain, Step, plain_steps
 from patra_ingest.expr.xml_tree import XmlNode
-from patra_ingest.expr.xml_walk import plain, walk_xml
+from patra_ingest.expr.xml_walk import XmlWalk, walk_xml
 
 Tree = Any  # an XmlNode, or what orjson reads: dict, list, str, int, float, bool or None
 Find = Callable[[Tree], list[Any]]
@@ -59,6 +59,8 @@ class Path:
     """
 
     text: str
+    is_name: bool = field(compare=False, repr=False)  # one name and no more
+    xml: XmlWalk = field(compare=False, repr=False)
     is_single: bool = field(compare=False, repr=False)  # on JSON: one value at most
     nodes: Find = field(compare=False, repr=False)
     all: Find = field(compare=False, repr=False)
@@ -86,23 +88,27 @@ def compile_path(text: str) -> Path:
     return _path(text, steps, walk_json(steps), walk_xml(steps))
 
 
-def _path(text: str, steps: tuple[Step, ...], in_json: Find, in_xml: Find) -> Path:
+def _path(text: str, steps: tuple[Step, ...], in_json: Find, in_xml: XmlWalk) -> Path:
     def nodes(tree: Tree) -> list[Any]:
-        return in_xml(tree) if isinstance(tree, XmlNode) else in_json(tree)
+        return in_xml.nodes(tree) if isinstance(tree, XmlNode) else in_json(tree)
 
     def find_all(tree: Tree) -> list[Any]:
-        if isinstance(tree, XmlNode):
-            return [plain(found) for found in in_xml(tree)]
-        return in_json(tree)
+        return in_xml.texts(tree) if isinstance(tree, XmlNode) else in_json(tree)
 
     first = _first_of(find_all)
     quick = (steps and quick_all(steps, find_all)) or find_all
     if not is_straight(steps):
         first = _first_of(quick)
-        return Path(text, False, nodes, quick, first, lambda trees: [first(t) for t in trees])
+        column = _column_of(first)
+        return Path(text, False, in_xml, False, nodes, quick, first, column)
     keys = leading_keys(steps)
     column = quick_column(keys, first)
-    return Path(text, True, nodes, quick, quick_first(keys, first), column)
+    is_name = steps == (Name(in_xml.trail),)
+    return Path(text, is_name, in_xml, True, nodes, quick, quick_first(keys, first), column)
+
+
+def _column_of(first: Callable[[Tree], Any]) -> Callable[[list[Tree]], list[Any]]:
+    return lambda trees: [first(tree) for tree in trees]
 
 
 def _first_of(find_all: Find) -> Callable[[Tree], Any]:
@@ -171,11 +177,11 @@ def _require_json(text: str, tree: Tree) -> None:
             raise ValueError(f"the path {text!r} searches JSON, and met a {type(part).__name__}")
 
 
-def _refused_on_xml(text: str) -> Find:
-    def refuse(tree: Tree) -> list[Any]:
+def _refused_on_xml(text: str) -> XmlWalk:
+    def refuse(tree: Tree) -> Any:
         raise ValueError(
             f"the path {text!r} works on JSON only; on XML use names, @attributes, [n], [*], .*,"
             " .. and filters such as [?(@.@type == 'a')]"
         )
 
-    return refuse
+    return XmlWalk("", refuse, refuse, refuse)

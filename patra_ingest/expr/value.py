@@ -11,10 +11,11 @@ in the row it gives them all, and those before it convert each. An element witho
 names of authors, written out of their parts; of several the first that is not null.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from typing import Any
 
 from patra_ingest.expr.conversions import CONVERSIONS
 from patra_ingest.expr.functions import to_text
@@ -25,11 +26,13 @@ from patra_ingest.expr.places import (
     Call,
     Function,
     Value,
+    end_of_path,
     parse_calls,
     require_few,
     require_short,
     split_places,
 )
+from patra_ingest.expr.xml_gather import gather, together
 from patra_ingest.expr.xml_tree import XmlNode
 
 
@@ -44,11 +47,26 @@ class _Found:
     takes_node: bool
 
     def find(self, tree: Tree) -> Value:
+        if isinstance(tree, XmlNode):
+            return self._find_in_xml(tree)
         if not self.all:
-            value = _first(self.path, tree, self.takes_node)
+            value = self.path.first(tree)
             return _converted(value, self.each) if self.each else value
-        values = _all(self.path, tree, self.takes_node)
+        values = _all(self.path, tree)
         return _converted([_converted(value, self.each) for value in values], self.all)
+
+    def _find_in_xml(self, node: XmlNode) -> Value:
+        walk = self.path.xml
+        if self.all:
+            found = walk.nodes(node) if self.takes_node else map(_told, walk.texts(node))
+            values = [_converted(value, self.each) for value in found] if self.each else [*found]
+            return _converted(values, self.all)
+        if self.takes_node:
+            nodes = walk.nodes(node)
+            return _converted(nodes[0], self.each) if nodes else None
+        text = walk.first(node)
+        value = None if not text or text.isspace() else text
+        return _converted(value, self.each) if self.each else value
 
 
 @dataclass(frozen=True)
@@ -60,10 +78,16 @@ class _Text:
     def find(self, tree: Tree) -> Value:
         written = ""
         for part in self.parts:
-            value = part if isinstance(part, str) else part.find(tree)
-            if value is None and isinstance(part, _Found) and not part.is_optional:
+            if isinstance(part, str):
+                written += part
+                continue
+            value = part.find(tree)
+            if isinstance(value, str):  # nearly always
+                written += value
+            elif value is not None:
+                written += to_text(value)
+            elif not part.is_optional:
                 return None
-            written += "" if value is None else to_text(value)
         return written
 
 
@@ -78,20 +102,44 @@ class ValueExpr:
     def find(self, tree: Tree) -> Value:
         """Return the value in an item: None, text, number, bool, list, dict or aware datetime."""
         try:
-            for choice in self._choices:
-                value = choice.find(tree)
-                if value is not None:
-                    return _kept(value)
+            value = self._chosen(tree)
+            return value if value is None or isinstance(value, str) else _kept(value)
         except ValueError as error:
             raise ValueError(f"{self.text}: {error}") from error
-        return None
+
+    @cached_property
+    def _chosen(self) -> Callable[[Tree], Value]:
+        """What finds the value of the first choice that has one."""
+        return _first_of([choice.find for choice in self._choices])
+
+    @cached_property
+    def trails(self) -> tuple[str, ...]:
+        """Where on XML its paths begin."""
+        return tuple(compile_path(path).xml.trail for path in self.paths)
+
+    @cached_property
+    def of_children(self) -> Callable[[Mapping[str, str | None]], Value] | None:
+        """What finds the value by the texts of an element's children; None if they are too few."""
+        places = [part for choice in self._choices for part in _places(choice)]
+        if any(not one.path.is_name or one.all or one.takes_node for one in places):
+            return None
+        return _first_of([_by_names(choice) for choice in self._choices])
 
     def column(self, trees: list[Tree]) -> list[Value | ValueError]:
         """Return the value in every item of a page; in the place of one that fails, its error."""
+        if trees and isinstance(trees[0], XmlNode) and _is_told(trees[0], self.text):
+            return [tree.told[self.text] for tree in trees]
         path = self._plain_path()
         if path and not any(isinstance(tree, XmlNode) for tree in trees):
             return path.column(trees)
-        return [self._tried(tree) for tree in trees]
+        find, found = self._chosen, list[Value | ValueError]()
+        for tree in trees:
+            try:
+                value = find(tree)
+                found.append(value if value is None or isinstance(value, str) else _kept(value))
+            except ValueError as error:
+                found.append(ValueError(f"{self.text}: {error}"))
+        return found
 
     def _plain_path(self) -> Path | None:
         """Return the path that is all of this expression, if that is so."""
@@ -100,11 +148,36 @@ class ValueExpr:
             return None
         return first.path if first.path.is_single else None
 
-    def _tried(self, tree: Tree) -> Value | ValueError:
-        try:
-            return self.find(tree)
-        except ValueError as error:
-            return error
+
+def _first_of(finds: Sequence[Callable[[Any], Value]]) -> Callable[[Any], Value]:
+    """Return what finds the first value that is not null."""
+    first, *others = finds
+
+    def find(tree: Any) -> Value:
+        value = first(tree)
+        if value is None:
+            for other in others:
+                value = other(tree)
+                if value is not None:
+                    break
+        return value
+
+    return find if others else first
+
+
+def _by_names(choice: "_Found | _Text") -> Callable[[Mapping[str, str | None]], Value]:
+    """Return what finds a choice in a mapping of texts; a template of names alone is filled."""
+    places = _places(choice)
+    if isinstance(choice, _Found) or any(one.each or one.is_optional for one in places):
+        return choice.find
+    names = [one.path.xml.trail for one in places]
+    form = "".join(p.replace("%", "%%") if isinstance(p, str) else "%s" for p in choice.parts)
+
+    def find(texts: Mapping[str, str | None]) -> str | None:
+        values = tuple(map(texts.get, names))
+        return None if None in values else form % values
+
+    return find
 
 
 def compile_value(said: str | Sequence[str]) -> ValueExpr:
@@ -126,10 +199,19 @@ def _compiled(texts: tuple[str, ...]) -> ValueExpr:
 
 def _each(*said: str) -> Apply:
     inner = compile_value(said)
+    trails = together(inner.trails)
+    wanted = frozenset(trails)
+    of_children = inner.of_children
 
     def apply(values: Value) -> list[Value] | None:
-        listed = values if isinstance(values, list) else [values]
-        found = [inner.find(value) for value in listed if value is not None]
+        listed: list[Any] = values if isinstance(values, list) else [values]
+        if not listed or not isinstance(listed[0], XmlNode):
+            found = [inner.find(value) for value in listed if value is not None]
+        elif of_children is not None:
+            found = [of_children(node.child_texts(wanted)) for node in listed]
+        else:
+            gather(listed, trails)
+            found = [inner.find(node) for node in listed]
         return [value for value in found if value is not None] or None
 
     return apply
@@ -156,7 +238,7 @@ def _parse(text: str) -> _Found | _Text:
 
 
 def _parse_found(text: str, body: Body, may_be_optional: bool) -> _Found:
-    end = _end_of_path(body.text)
+    end = end_of_path(body.text)
     said = body.text[:end].strip()
     is_optional = may_be_optional and said.endswith("?")
     said = said.removesuffix("?").rstrip() if is_optional else said
@@ -172,67 +254,42 @@ def _parse_found(text: str, body: Body, may_be_optional: bool) -> _Found:
     return _Found(path, calls[:at], calls[at:], is_optional, takes_node)
 
 
-def _end_of_path(text: str) -> int:
-    """Return where the first `|` outside brackets and quotes is, or the end."""
-    depth, quote = 0, ""
-    for at, character in enumerate(text):
-        if quote:
-            is_escaped = text[at - 1] == "\\"
-            quote = "" if character == quote and not is_escaped else quote
-        elif character in "'\"":
-            quote = character
-        elif character in "[]":
-            depth += 1 if character == "[" else -1
-        elif character == "|" and depth == 0:
-            return at
-    return len(text)
-
-
 def _places(choice: _Found | _Text) -> list[_Found]:
     if isinstance(choice, _Found):
         return [choice]
     return [part for part in choice.parts if isinstance(part, _Found)]
 
 
-def _first(path: Path, tree: Tree, takes_node: bool) -> Value:
-    if not isinstance(tree, XmlNode):
-        return path.first(tree)
-    found = path.nodes(tree)
-    return _plain(found[0], takes_node) if found else None
-
-
-def _all(path: Path, tree: Tree, takes_node: bool) -> list[Value]:
-    if isinstance(tree, XmlNode):
-        return [_plain(found, takes_node) for found in path.nodes(tree)]
+def _all(path: Path, tree: Tree) -> list[Value]:
     values = path.all(tree)
     is_list = path.is_single and len(values) == 1 and isinstance(values[0], list)
     return list(values[0]) if is_list else list(values)
 
 
-def _plain(found: XmlNode | str, takes_node: bool) -> Value:
-    if takes_node or isinstance(found, str):
-        return found
-    text = found.text
+def _is_told(node: XmlNode, what: str) -> bool:
+    return node.told is not None and what in node.told
+
+
+def _told(text: str) -> str | None:
+    """Return a text of an element, or None if it says nothing."""
     return None if not text or text.isspace() else text
 
 
 def _converted(value: Value, calls: tuple[Call, ...]) -> Value:
     for call in calls:
-        if value is not None or call.function.takes_null:
-            value = _applied(call, value)
+        if value is None and not call.function.takes_null:
+            continue
+        apply = call.apply
+        if apply is None:
+            raise TypeError(f"{call.name} takes names, and an item has none")
+        try:
+            if isinstance(value, list) and call.function.takes_each:
+                value = [None if one is None else apply(one) for one in value]
+            else:
+                value = apply(value)
+        except (ValueError, OverflowError) as error:
+            raise ValueError(f"{call.name}: {error}") from error
     return value
-
-
-def _applied(call: Call, value: Value) -> Value:
-    if call.apply is None:
-        raise TypeError(f"{call.name} takes names, and an item has none")
-    try:
-        if call.function.takes_each and isinstance(value, list):
-            apply = call.apply
-            return [None if one is None else apply(one) for one in value]
-        return call.apply(value)
-    except (ValueError, OverflowError) as error:
-        raise ValueError(f"{call.name}: {error}") from error
 
 
 def _kept(value: Value) -> Value:

@@ -2,42 +2,90 @@
 
 lxml's tree takes many times the room of the text it was read from. So each item is written back
 to text as soon as its end is read, and opened again when somebody looks into it; only the last few
-stay open. Whoever walks the tree finds what `read_xml` would have given.
+stay open. What is known beforehand to be looked for is read while the item is open. Whoever walks
+the tree finds what `read_xml` would have given.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import lru_cache
 from typing import Any
 
 from lxml import etree
 
-from patra_ingest.expr.xml_tree import PARSING, Document, Names, XmlNode, not_xml
+from patra_ingest.expr.xml_gather import gather
+from patra_ingest.expr.xml_tree import (
+    PARSING,
+    Document,
+    Names,
+    XmlNode,
+    is_plain,
+    not_xml,
+    raw_text,
+    written,
+)
 
 OPEN_AT_ONCE = 64  # who goes through items in portions of this size opens each only once
 _CHUNK = 256 * 1024
 
 Trail = tuple[str, ...]
+Look = Callable[[list[XmlNode]], list[Any]]  # what is looked for in every item of a portion
 _NAMES = re.compile(r"\$((?:\.[^\W\d][\w:-]*)+)(?=\[|$)")
 
 
-class _Packing:
-    """Which elements are items, and how one is closed and opened."""
+class Looks:
+    """What will be looked for in the items: by name, and where on the way to it."""
 
-    def __init__(self, trails: Collection[Trail], names: Names) -> None:
+    def __init__(self, by_name: Mapping[str, Look], trails: tuple[str, ...]) -> None:
+        self._by_name = by_name
+        self._trails = trails
+
+    def prepare(self, nodes: list[XmlNode]) -> None:
+        """Let nodes find what is on the way to it, all at once; those that were told need not."""
+        if nodes[0].told is None:
+            gather(nodes, self._trails)
+
+    def tell(self, nodes: list[XmlNode]) -> Iterator[dict[str, Any]]:
+        """Yield for every node what is found in it, by name."""
+        gather(nodes, self._trails)
+        columns = [look(nodes) for look in self._by_name.values()]
+        names = list(self._by_name)
+        return (dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
+
+
+NO_LOOKS = Looks({}, ())
+
+
+class _Packing:
+    """Which elements are items, how they are closed, and how one is opened."""
+
+    def __init__(self, trails: Collection[Trail], names: Names, looks: Looks) -> None:
         self.names = names
         self.trails = trails
-        self.opened: Callable[[str], XmlNode] = lru_cache(OPEN_AT_ONCE)(self._open)
+        self.texts: list[str] = []
+        self.told: list[Mapping[str, Any]] = []
+        self.opened: Callable[[int], XmlNode] = lru_cache(OPEN_AT_ONCE)(self._open)
+        self._looks = looks
+        self._waiting: list[Any] = []
 
     def close(self, element: Any) -> None:
-        """Turn an item's content into text; its name and attributes stay."""
-        ancestors = [self.names.of(above.tag) for above in element.iterancestors()]
-        if (*ancestors[::-1], self.names.of(element.tag)) not in self.trails:
-            return
-        packed = etree.tostring(element, encoding="unicode", with_tail=False)
-        del element[:]
-        element.text = packed
+        """Note an item that has been read to its end; a portion of them is packed at once."""
+        ancestors = [self.names[above.tag] for above in element.iterancestors()]
+        if (*ancestors[::-1], self.names[element.tag]) in self.trails:
+            self._waiting.append(element)
+            if len(self._waiting) >= OPEN_AT_ONCE:
+                self.pack()
+
+    def pack(self) -> None:
+        """Turn the content of the items that wait into text; names and attributes stay."""
+        nodes = [XmlNode(element, self.names) for element in self._waiting]
+        self.told += self._looks.tell(nodes) if nodes else ()
+        for element in self._waiting:
+            self.texts.append(raw_text(element))
+            del element[:]
+            element.text = str(len(self.texts) - 1)  # where its text is now
+        self._waiting.clear()
 
     def node(self, element: Any, trail: Trail) -> XmlNode:
         """Return the node of an element at a place: packed, above packed ones, or plain."""
@@ -50,28 +98,31 @@ class _Packing:
     def whole(self, element: Any, trail: Trail) -> Any:
         """Return a copy of an element with all its items opened."""
         if trail in self.trails:
-            return deepcopy(self.opened(element.text)._element)
+            return deepcopy(self.opened(int(element.text)).element)
         copied = deepcopy(element)
         for number, child in enumerate(element):
-            copied[number] = self.whole(child, (*trail, self.names.of(child.tag)))
+            copied[number] = self.whole(child, (*trail, self.names[child.tag]))
             copied[number].tail = child.tail
         return copied
 
-    def _open(self, packed: str) -> XmlNode:
-        return XmlNode(etree.fromstring(packed, etree.XMLParser(**PARSING)), self.names)
+    def _open(self, place: int) -> XmlNode:
+        parser = etree.XMLParser(**PARSING)
+        return XmlNode(etree.fromstring(self.texts[place], parser), self.names)
 
 
 class _Packed(XmlNode):
-    """An item: opened when somebody looks into it."""
+    """An item: opened when somebody looks into it for what nobody has looked for before."""
 
-    __slots__ = ("_packing",)
+    __slots__ = ("_packing", "_place")
 
     def __init__(self, element: Any, packing: _Packing) -> None:
         super().__init__(element, packing.names)
         self._packing = packing
+        self._place = int(element.text)
+        self.told = packing.told[self._place] if packing.told else None
 
     @property
-    def children(self) -> tuple[XmlNode, ...]:
+    def children(self) -> Sequence[XmlNode]:
         """The child elements in the order of the document."""
         return self._opened().children
 
@@ -80,60 +131,69 @@ class _Packed(XmlNode):
         """All the text below, in order."""
         return self._opened().text
 
-    def named(self, name: str) -> tuple[XmlNode, ...]:
+    def named(self, name: str) -> Sequence[XmlNode]:
         """Return the children of that name, in order."""
         return self._opened().named(name)
 
-    def to_json(self) -> dict[str, Any]:
-        """Write the node as JSON holds it."""
-        return self._opened().to_json()
+    def child_texts(self, wanted: Container[str] | None = None) -> dict[str, str | None]:
+        """Return the texts of children by name."""
+        return self._opened().child_texts(wanted)
 
-    def to_list(self) -> list[Any]:
-        """Write the node as JsonML."""
-        return self._opened().to_list()
+    @property
+    def content(self) -> Any:
+        """The element with all that is below it."""
+        return self._opened().element
+
+    def to_text(self) -> str:
+        """Write the node as XML."""
+        text = self._packing.texts[self._place]
+        return text if is_plain(self.element, text) else self._opened().to_text()
 
     def _opened(self) -> XmlNode:
-        return self._packing.opened(self._element.text)
+        return self._packing.opened(self._place)
 
 
 class _Above(XmlNode):
     """An element with items somewhere below it."""
 
-    __slots__ = ("_packing", "_trail")
+    __slots__ = ("_children", "_packing", "_trail")
 
     def __init__(self, element: Any, trail: Trail, packing: _Packing) -> None:
         super().__init__(element, packing.names)
         self._packing = packing
         self._trail = trail
+        self._children: Sequence[XmlNode] | None = None
 
     @property
-    def children(self) -> tuple[XmlNode, ...]:
+    def children(self) -> Sequence[XmlNode]:
         """The child elements in the order of the document."""
         if self._children is None:
-            node, of, trail = self._packing.node, self._names.of, self._trail
-            self._children = tuple(
-                [node(child, (*trail, of(child.tag))) for child in self._element]
-            )
+            node, names, trail = self._packing.node, self.names, self._trail
+            self._children = [node(child, (*trail, names[child.tag])) for child in self.element]
         return self._children
 
     @property
     def text(self) -> str:
         """All the text below, in order; one item after the other is opened for it."""
-        written = [self._element.text or ""]
+        texts = [self.element.text or ""]
         for node in self.children:
-            written += (node.text, node._element.tail or "")
-        return "".join(written)
+            texts += (node.text, node.element.tail or "")
+        return "".join(texts)
 
-    def to_json(self) -> dict[str, Any]:
-        """Write the node as JSON holds it."""
-        return self._whole().to_json()
+    def named(self, name: str) -> Sequence[XmlNode]:
+        """Return the children of that name, in order."""
+        return [child for child in self.children if child.name == name]
 
-    def to_list(self) -> list[Any]:
-        """Write the node as JsonML."""
-        return self._whole().to_list()
+    def child_texts(self, wanted: Container[str] | None = None) -> dict[str, str | None]:
+        """Return the texts of children by name."""
+        return self._whole().child_texts(wanted)
+
+    def to_text(self) -> str:
+        """Write the node as XML."""
+        return written(self.element, self._whole().element)
 
     def _whole(self) -> XmlNode:
-        return XmlNode(self._packing.whole(self._element, self._trail), self._names)
+        return XmlNode(self._packing.whole(self.element, self._trail), self.names)
 
 
 def find_trails(paths: Collection[str]) -> frozenset[Trail]:
@@ -151,9 +211,10 @@ def stream_xml(
     namespaces: Mapping[str, str],
     trails: Collection[Trail],
     chunk: int = _CHUNK,
+    looks: Looks = NO_LOOKS,
 ) -> XmlNode:
     """Read a body as `read_xml` does, and pack the elements at the trails."""
-    packing = _Packing(trails, Names(namespaces))
+    packing = _Packing(trails, Names(namespaces), looks)
     tags = ["{*}" + trail[-1].rpartition(":")[2] for trail in trails]
     with not_xml():
         parser = etree.XMLPullParser(events=("end",), tag=tags, **PARSING)
@@ -162,7 +223,8 @@ def stream_xml(
             for _, element in parser.read_events():
                 packing.close(element)
         root = parser.close()
-    return Document(packing.node(root, (packing.names.of(root.tag),)))
+        packing.pack()
+    return Document(packing.node(root, (packing.names[root.tag],)))
 
 
 def _parts(body: bytes, size: int) -> Iterator[bytes]:

@@ -5,9 +5,10 @@ because leaving it out would change a text in silence. libxml2's limits on depth
 entity expansion stay on.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import zip_longest
+from copy import deepcopy
 from typing import Any
 
 from lxml import etree
@@ -24,39 +25,40 @@ PARSING: Mapping[str, Any] = {
 
 _XML = "http://www.w3.org/XML/1998/namespace"
 _BLANKS = " \t\r\n"
+_INDENTED = re.compile(r">[ \t\r\n]*\n[ \t\r\n]*<")
 
 
-class Names:
-    """What the tags of one document are called: looked up once per tag, then remembered."""
-
-    __slots__ = ("_known", "_prefixes")
+class Names(dict[str, str]):
+    """What the tags of one document are called in paths: worked out once per tag."""
 
     def __init__(self, namespaces: Mapping[str, str]) -> None:
-        self._known: dict[str, str] = {}
+        super().__init__()
+        self.namespaces = tuple(namespaces.items())
         self._prefixes = {_XML: "xml"}
         for prefix, uri in namespaces.items():
             self._prefixes.setdefault(uri, prefix)
 
-    def of(self, tag: str) -> str:
-        """Return what a tag is called in paths."""
-        name = self._known.get(tag)
-        if name is None:
-            uri, _, local = tag[1:].rpartition("}") if tag[0] == "{" else ("", "", tag)
-            prefix = self._prefixes.get(uri)
-            name = self._known[tag] = f"{prefix}:{local}" if prefix else local
+    def __missing__(self, tag: str) -> str:
+        uri, _, local = tag[1:].rpartition("}") if tag[0] == "{" else ("", "", tag)
+        prefix = self._prefixes.get(uri)
+        name = self[tag] = f"{prefix}:{local}" if prefix else local
         return name
 
 
 class XmlNode:
-    """An element: its name, attributes, child elements and text, each worked out when asked for."""
+    """An element: its name, attributes, child elements and text, each worked out when asked for.
 
-    __slots__ = ("_by_name", "_children", "_element", "_names")
+    `found` is what a walk over several paths at once has met below it (`xml_gather`), `told` what
+    was looked for in it beforehand (`xml_stream`).
+    """
+
+    __slots__ = ("element", "found", "names", "told")
 
     def __init__(self, element: Any, names: Names) -> None:
-        self._element = element
-        self._names = names
-        self._children: tuple[XmlNode, ...] | None = None
-        self._by_name: dict[str, tuple[XmlNode, ...]] | None = None
+        self.element = element
+        self.names = names
+        self.found: Mapping[str, Sequence[Any]] | None = None
+        self.told: Mapping[str, Any] | None = None
 
     def __repr__(self) -> str:
         return f"<{self.name}> {self.text!r:.60}"
@@ -64,67 +66,68 @@ class XmlNode:
     @property
     def name(self) -> str:
         """`prefix:local` in a declared namespace, else the local name."""
-        return self._names.of(self._element.tag)
+        return self.names[self.element.tag]
+
+    @property
+    def content(self) -> Any:
+        """The element with all that is below it."""
+        return self.element
 
     @property
     def attributes(self) -> dict[str, str]:
         """Attribute texts by name, in the order of the document."""
-        of = self._names.of
-        return {of(name): text for name, text in self._element.items()}
+        names = self.names
+        return {names[name]: text for name, text in self.element.items()}
 
     @property
-    def children(self) -> tuple["XmlNode", ...]:
+    def children(self) -> Sequence["XmlNode"]:
         """The child elements in the order of the document."""
-        if self._children is None:
-            names = self._names
-            self._children = tuple([XmlNode(child, names) for child in self._element])
-        return self._children
+        names = self.names
+        return [XmlNode(child, names) for child in self.element]
 
     @property
     def text(self) -> str:
         """All the text below, in order: `1.73 m<sup>2</sup>` is “1.73 m2”."""
-        element = self._element
-        return "".join(element.itertext()) if len(element) else element.text or ""
+        return text_of(self.element)
 
     def attribute(self, name: str) -> str | None:
         """Return the text of an attribute, or None when there is none of that name."""
-        return self.attributes.get(name) if self._element.attrib else None
+        return attribute_of(self.element, name, self.names)
 
-    def named(self, name: str) -> tuple["XmlNode", ...]:
+    def named(self, name: str) -> Sequence["XmlNode"]:
         """Return the children of that name, in order."""
-        if self._by_name is None:
-            listed: dict[str, list[XmlNode]] = {}
-            for child in self.children:
-                listed.setdefault(child.name, []).append(child)
-            self._by_name = {name: tuple(children) for name, children in listed.items()}
-        return self._by_name.get(name, ())
+        names = self.names
+        return [XmlNode(child, names) for child in self.element if names[child.tag] == name]
 
-    def to_json(self) -> dict[str, Any]:
-        """Write the node as JSON holds it; equal bodies give equal dicts.
+    def child_texts(self, wanted: Container[str] | None = None) -> dict[str, str | None]:
+        """Return the texts of children by name, of the first of each; blank ones are None.
 
-        `@name` is an attribute, `#text` all the text of a leaf or of mixed content, and every
-        other key a list of children, also when there is one. Blanks between elements are left out.
+        `wanted` are the names that matter; none: all of them.
         """
-        return _to_json(self._element, self._names.of)
+        names, found = self.names, dict[str, str | None]()
+        for child in self.element:
+            name = names[child.tag]
+            if (wanted is None or name in wanted) and name not in found:
+                text = "".join(child.itertext()) if len(child) else child.text
+                found[name] = None if not text or text.isspace() else text
+        return found
 
-    def to_list(self) -> list[Any]:
-        """Write the node as JsonML: `[name, {attributes}, text or child, …]`, all in its order.
+    def to_text(self) -> str:
+        """Write the node as XML, without the line breaks that indent elements.
 
-        Left out are an empty mapping of attributes and, where elements have no text beside them,
-        the line breaks that indent them. So this is the one form that two differing items never
-        share, and that mixed content survives.
+        Two differing items never have the same text, and mixed content survives.
         """
-        return _to_list(self._element, self._names.of)
+        return written(self.element)
 
 
 class Document(XmlNode):
     """What holds the root element, so that a path begins with the root's name."""
 
-    __slots__ = ()
+    __slots__ = ("_root",)
 
     def __init__(self, root: XmlNode) -> None:
-        super().__init__(root._element, root._names)
-        self._children = (root,)
+        super().__init__(root.element, root.names)
+        self._root = root
 
     @property
     def name(self) -> str:
@@ -137,18 +140,30 @@ class Document(XmlNode):
         return {}
 
     @property
+    def children(self) -> Sequence[XmlNode]:
+        """The root."""
+        return (self._root,)
+
+    @property
     def text(self) -> str:
         """All the text of the root."""
-        return self.children[0].text
+        return self._root.text
 
-    def to_json(self) -> dict[str, Any]:
-        """Write the root under its name."""
-        (root,) = self.children
-        return {root.name: [root.to_json()]}
+    def attribute(self, name: str) -> str | None:
+        """Return None: the document itself has no attributes."""
+        return None
 
-    def to_list(self) -> list[Any]:
+    def named(self, name: str) -> Sequence[XmlNode]:
+        """Return the root, if that is its name."""
+        return (self._root,) if self._root.name == name else ()
+
+    def child_texts(self, wanted: Container[str] | None = None) -> dict[str, str | None]:
+        """Return the text of the root by its name."""
+        return {self._root.name: self._root.text}
+
+    def to_text(self) -> str:
         """Write the root."""
-        return self.children[0].to_list()
+        return self._root.to_text()
 
 
 def read_xml(body: bytes, namespaces: Mapping[str, str]) -> XmlNode:
@@ -170,34 +185,70 @@ def not_xml() -> Iterator[None]:
         raise ValueError(f"the body is not XML: {error}") from error
 
 
-def _to_json(element: Any, name_of: Callable[[str], str]) -> dict[str, Any]:
-    written: dict[str, Any] = {"@" + name_of(name): text for name, text in element.items()}
-    text = element.text
-    is_mixed = text is not None and not text.isspace()
-    children = list(element)
-    for child in children:
-        written.setdefault(name_of(child.tag), []).append(_to_json(child, name_of))
-        tail = child.tail
-        is_mixed = is_mixed or (tail is not None and not tail.isspace())
-    if is_mixed:
-        written["#text"] = "".join(element.itertext()) if children else text
-    return written
+def text_of(element: Any) -> str:
+    """Return all the text below an element, in order."""
+    return "".join(element.itertext()) if len(element) else element.text or ""
 
 
-def _to_list(element: Any, name_of: Callable[[str], str]) -> list[Any]:
-    written: list[Any] = [name_of(element.tag)]
-    if element.attrib:
-        written.append({name_of(name): text for name, text in element.items()})
+def attribute_of(element: Any, name: str, names: Names) -> str | None:
+    """Return the text of an attribute by its name in paths."""
+    text: str | None = element.get(name) if ":" not in name else None
+    if text is not None or not element.attrib:
+        return text
+    # One in a namespace is known by its prefix, or by its local name.
+    found = (one for key, one in element.items() if key[0] == "{" and names[key] == name)
+    return next(found, None)
+
+
+def raw_text(element: Any) -> str:
+    """Write an element as it stands in its document."""
+    text: str = etree.tostring(element, encoding="unicode", with_tail=False)
+    return text
+
+
+def is_plain(element: Any, text: str) -> bool:
+    """Whether an element's text as it stands is also the one that `written` gives."""
+    return not element.nsmap and ("\n" not in text or not _INDENTED.search(text))
+
+
+def written(element: Any, opened: Any = None) -> str:
+    """Write an element as XML: without what indents it, in one form wherever it was found.
+
+    With namespaces that is canonical XML, because others may be declared around it. `opened` is the
+    element with its content, where that is somewhere else.
+    """
+    content = element if opened is None else opened
+    text = raw_text(content)
+    if is_plain(element, text):
+        return text
+    copied = deepcopy(content)
+    copied.tail = None
+    for one in copied.iter():
+        _unindent(one)
+    return _canonical(copied) if element.nsmap else raw_text(copied)
+
+
+def _canonical(element: Any) -> str:
+    try:
+        written: bytes = etree.tostring(element, method="c14n", exclusive=True)
+        return written.decode()
+    except etree.C14NError:  # a namespace that is no address: canonical XML forbids it
+        etree.cleanup_namespaces(element)
+        return raw_text(element)
+
+
+def _unindent(element: Any) -> None:
+    """Take the line breaks away between children that have no text beside them."""
     children = list(element)
     texts = [element.text, *(child.tail for child in children)]
-    is_mixed = any(text and text.strip(_BLANKS) for text in texts)
-    for text, child in zip_longest(texts, children):
-        if text and (is_mixed or not _is_indent(text)):
-            written.append(text)
-        if child is not None:
-            written.append(_to_list(child, name_of))
-    return written
+    if any(text and text.strip(_BLANKS) for text in texts):
+        return
+    if _is_indent(element.text):
+        element.text = None
+    for child in children:
+        if _is_indent(child.tail):
+            child.tail = None
 
 
-def _is_indent(text: str) -> bool:
-    return "\n" in text and not text.strip(_BLANKS)
+def _is_indent(text: str | None) -> bool:
+    return text is not None and "\n" in text

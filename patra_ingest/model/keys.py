@@ -255,6 +255,11 @@ def content_hash(item: object) -> str:
     return sha256(orjson.dumps(item, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
+def text_hash(written: bytes) -> str:
+    """Return the identity of an item that is a text, by the JSON that it is kept as."""
+    return sha256(written).hexdigest()
+
+
 def body_hash(body: bytes) -> str:
     """Return the address of a response body in the raw store."""
     return sha256(body).hexdigest()

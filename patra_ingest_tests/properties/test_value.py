@@ -1,4 +1,3 @@
-import json
 from contextlib import suppress
 from datetime import datetime
 from xml.sax.saxutils import escape, quoteattr
@@ -107,7 +106,7 @@ def test_what_was_written_as_xml_is_read_as_it_was(element):
     assert root.text == all_text(element)
     assert root.attributes == element[1]
     assert [child.name for child in root.children] == [child[0] for child in children]
-    assert json.loads(json.dumps(root.to_json())) == root.to_json()
+    assert read_xml(root.to_text().encode(), {}).to_text() == root.to_text()
 
 
 @given(elements, names)
@@ -127,7 +126,7 @@ def test_a_path_through_xml_finds_each_element_once_and_in_order(element, name):
 @given(st.binary(max_size=40) | texts.map(str.encode) | texts.map(lambda t: f"<a>{t}</a>".encode()))
 def test_any_bytes_are_xml_or_a_value_error(body):
     with suppress(ValueError):
-        read_xml(body, {}).to_json()
+        read_xml(body, {}).to_text()
 
 
 @given(

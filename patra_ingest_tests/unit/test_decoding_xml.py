@@ -66,7 +66,7 @@ def test_several_kinds_of_elements_are_items_and_the_deleted_stand_beside(stream
     title = compile_path("$.MedlineCitation.Article.ArticleTitle")
     assert title.first(page.items[0]) == "Of 1.73 m2"
     assert page.gone == ("7", "8")
-    assert plain(page.items[1])[0] == "PubmedArticle"
+    assert plain(page.items[1]).startswith("<PubmedArticle")
 
 
 def test_totals_and_tokens_are_read_from_elements_and_attributes(stream_from):
@@ -221,4 +221,4 @@ def seen(node):
         return node
     below = [seen(child) for child in node.children]
     named = [child.name for child in node.named("a")]
-    return node.name, node.attributes, node.text, named, node.to_json(), node.to_list(), below
+    return node.name, node.attributes, node.text, named, node.to_text(), below
