@@ -5,7 +5,7 @@ export PATRA_HOME   ?= .patra
 export DAGSTER_HOME ?= $(abspath $(PATRA_HOME))/dagster
 PORT   ?= 3000
 
-.PHONY: demo test recorded check dev bench month sources screenshots lock clean
+.PHONY: demo test recorded check dev bench month sources screenshots soak lock clean
 
 demo: .venv/ready          ## set up, harvest a local upstream through Dagster, show what happened
 	@$(BIN)/patra demo
@@ -41,6 +41,9 @@ month: .venv/ready         ## plan a simulated month: HARVEST every 15 minutes, 
 
 sources: .venv/ready       ## write docs/sources anew, from the packs
 	@$(BIN)/patra sources --write docs/sources
+
+soak: .venv/ready          ## an hour unattended: all of Dagster on, a source that lives, processes that are killed
+	@PATRA_UNATTENDED_MINUTES=$${PATRA_UNATTENDED_MINUTES:-60} $(BIN)/pytest -v -s patra_ingest_tests/dagster/test_unattended.py
 
 .venv/ready: requirements.lock pyproject.toml
 	@echo "Setting up .venv (about a minute, once) …"

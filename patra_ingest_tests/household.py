@@ -19,6 +19,8 @@ from typing import Any
 
 import dagster as dg
 import yaml
+from dagster._core.workspace.context import WorkspaceProcessContext
+from dagster._core.workspace.load_target import WorkspaceFileTarget
 from dagster._grpc.client import DagsterGrpcClient
 
 from patra_ingest.defs.runs import ACTIVE
@@ -56,7 +58,7 @@ class Household:
             yaml.safe_dump({"load_from": [{"grpc_server": server}]})
         )
 
-    def set(self, part: str, **values: object) -> None:
+    def configure(self, part: str, **values: object) -> None:
         """Change a part of dagster.yaml."""
         path = self.dagster / "dagster.yaml"
         config = yaml.safe_load(path.read_text())
@@ -73,6 +75,22 @@ class Household:
     def start_daemon(self) -> None:
         """Start the daemon."""
         self._start("daemon", "dagster-daemon", "run", "-w", "workspace.yaml")
+
+    def switch_on(self) -> set[str]:
+        """Turn every schedule and every sensor on; return their names."""
+        files = WorkspaceFileTarget([str(self.folder / "workspace.yaml")])
+        names = set()
+        with (
+            self.instance() as stored,
+            WorkspaceProcessContext(stored, files) as workspace,
+        ):
+            (location,) = workspace.create_request_context().code_locations
+            (repository,) = location.get_repositories().values()
+            for schedule in repository.get_schedules():
+                names.add(stored.start_schedule(schedule).instigator_name)
+            for sensor in repository.get_sensors():
+                names.add(stored.start_sensor(sensor).instigator_name)
+        return names
 
     def reload_code(self) -> None:
         """Load the code location anew, as the button in the UI does."""
