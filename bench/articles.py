@@ -52,8 +52,8 @@ def _article(random: Random, number: int) -> str:
         f'<Article PubModel="Print-Electronic">{_journal(random, year)}'
         f"<ArticleTitle>{_text(random, 14, 0.1)}.</ArticleTitle>"
         f"<Pagination><StartPage>{number % 900}</StartPage><MedlinePgn>{number % 900}-9"
-        "</MedlinePgn></Pagination>"
-        f'<ELocationID EIdType="doi" ValidYN="Y">10.5555/{number:07d}</ELocationID>'
+        '</MedlinePgn></Pagination><ELocationID EIdType="doi" ValidYN="Y">'
+        f"10.5555/{number:07d}</ELocationID>"
         f"{_abstract(random)}{_authors(random)}<Language>{_one(random, 'eng', 'fre')}</Language>"
         f"{_grants(random)}{_types(random, number)}"
         "<ArticleDate DateType='Electronic'><Year>2012</Year><Month>02</Month><Day>20</Day>"

@@ -30,6 +30,7 @@ from patra_ingest.executor.mapping import map_items
 from patra_ingest.ledger.db import open_db
 from patra_ingest.ledger.migrate import migrate
 from patra_ingest.model.codes import Operation
+from patra_ingest.packs import FOLDER
 from patra_ingest.registry.apply import apply_pack
 from patra_ingest.registry.pack import read_pack
 from patra_ingest.registry.read import read_declaration
@@ -55,7 +56,7 @@ def measure_xml() -> None:
         folder = Path(name)
         size = _write_bodies(folder)
         shared = _agree(folder)
-        print(f"\nXML: {ARTICLES} articles, {size / 1e6:.0f} MB, {len(shared)} fields,", end=" ")
+        print(f"\nXML: {ARTICLES} articles, {size / 1e6:.0f} MB, {len(shared)} fields;", end=" ")
         print(f"per second of processor time, medians of {REPEATS}, each a process of its own")
         print(f"{'':16}{'ours/s':>10}{'xmltodict/s':>13}{'ours MB':>10}{'xmltodict MB':>14}")
         for shape in SHAPES:
@@ -128,7 +129,7 @@ def _pubmed(folder: Path) -> SpecSnapshot:
     migrate(url)
     db = open_db(url)
     with db.write() as tx:
-        apply_pack(tx, read_pack(Path("/tmp/pd/pubmed_a.yaml")), _AT)
+        apply_pack(tx, read_pack(FOLDER / "pubmed.yaml"), _AT)
         declared = read_declaration(tx, "pubmed", "fetch", Operation.UPDATE, _AT)
         spec = compile_spec(declared, Overrides()).spec
     db.close()

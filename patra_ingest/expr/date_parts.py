@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from patra_ingest.expr.functions import to_int
 from patra_ingest.expr.places import Value
-from patra_ingest.expr.xml_tree import XmlNode
+from patra_ingest.expr.xml_tree import XmlNode, child_texts
 
 _MONTHS = (
     *("january", "february", "march", "april", "may", "june"),
@@ -85,13 +85,14 @@ def _until_null(parts: Sequence[object]) -> list[object]:
 def _elements(value: Value) -> dict[str, str]:
     """Return the named parts below a node as texts, names in lower case and without a prefix."""
     if isinstance(value, XmlNode):
-        return {_plain(name): text.strip() for name, text in value.child_texts().items() if text}
+        texts = child_texts(value.content, value.names)
+        return {_plain(name): text.strip() for name, text in texts.items() if text}
     if isinstance(value, Mapping):
         listed = {str(name): _text_of(part) for name, part in value.items()}
     else:
         return {}
-    texts = {_plain(name): text.strip() for name, text in listed.items()}
-    return {name: text for name, text in texts.items() if text}
+    parts = {_plain(name): text.strip() for name, text in listed.items()}
+    return {name: text for name, text in parts.items() if text}
 
 
 @lru_cache(maxsize=1024)

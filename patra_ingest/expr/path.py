@@ -184,4 +184,4 @@ def _refused_on_xml(text: str) -> XmlWalk:
             " .. and filters such as [?(@.@type == 'a')]"
         )
 
-    return XmlWalk("", refuse, refuse, refuse)
+    return XmlWalk("", refuse, refuse, refuse, refuse)

@@ -90,22 +90,6 @@ def parse_calls(
     return tuple(calls)
 
 
-def end_of_path(text: str) -> int:
-    """Return where the first `|` outside brackets and quotes is, or the end."""
-    depth, quote = 0, ""
-    for at, character in enumerate(text):
-        if quote:
-            is_escaped = text[at - 1] == "\\"
-            quote = "" if character == quote and not is_escaped else quote
-        elif character in "'\"":
-            quote = character
-        elif character in "[]":
-            depth += 1 if character == "[" else -1
-        elif character == "|" and depth == 0:
-            return at
-    return len(text)
-
-
 def require_few(text: str, what: str, count: int) -> None:
     """Raise ValueError when there are more than MAX_PARTS of something."""
     if count > MAX_PARTS:

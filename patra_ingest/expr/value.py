@@ -18,77 +18,27 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from patra_ingest.expr.conversions import CONVERSIONS
-from patra_ingest.expr.functions import to_text
 from patra_ingest.expr.path import Path, Tree, compile_path
 from patra_ingest.expr.places import (
     Apply,
     Body,
-    Call,
     Function,
     Value,
-    end_of_path,
     parse_calls,
     require_few,
     require_short,
     split_places,
 )
+from patra_ingest.expr.value_parts import (
+    Found,
+    OverChildren,
+    Text,
+    first_of,
+    over_children,
+    places_of,
+)
 from patra_ingest.expr.xml_gather import gather, together
 from patra_ingest.expr.xml_tree import XmlNode
-
-
-@dataclass(frozen=True)
-class _Found:
-    """A path and what is done with what it leads to."""
-
-    path: Path
-    each: tuple[Call, ...]  # for one value, or for every value when there are calls for all
-    all: tuple[Call, ...]  # from the first call that takes all values on
-    is_optional: bool
-    takes_node: bool
-
-    def find(self, tree: Tree) -> Value:
-        if isinstance(tree, XmlNode):
-            return self._find_in_xml(tree)
-        if not self.all:
-            value = self.path.first(tree)
-            return _converted(value, self.each) if self.each else value
-        values = _all(self.path, tree)
-        return _converted([_converted(value, self.each) for value in values], self.all)
-
-    def _find_in_xml(self, node: XmlNode) -> Value:
-        walk = self.path.xml
-        if self.all:
-            found = walk.nodes(node) if self.takes_node else map(_told, walk.texts(node))
-            values = [_converted(value, self.each) for value in found] if self.each else [*found]
-            return _converted(values, self.all)
-        if self.takes_node:
-            nodes = walk.nodes(node)
-            return _converted(nodes[0], self.each) if nodes else None
-        text = walk.first(node)
-        value = None if not text or text.isspace() else text
-        return _converted(value, self.each) if self.each else value
-
-
-@dataclass(frozen=True)
-class _Text:
-    """A template: literal text and places."""
-
-    parts: tuple[str | _Found, ...]
-
-    def find(self, tree: Tree) -> Value:
-        written = ""
-        for part in self.parts:
-            if isinstance(part, str):
-                written += part
-                continue
-            value = part.find(tree)
-            if isinstance(value, str):  # nearly always
-                written += value
-            elif value is not None:
-                written += to_text(value)
-            elif not part.is_optional:
-                return None
-        return written
 
 
 @dataclass(frozen=True)
@@ -97,7 +47,7 @@ class ValueExpr:
 
     text: str
     paths: tuple[str, ...] = field(compare=False)
-    _choices: tuple[_Found | _Text, ...] = field(compare=False, repr=False)
+    _choices: tuple[Found | Text, ...] = field(compare=False, repr=False)
 
     def find(self, tree: Tree) -> Value:
         """Return the value in an item: None, text, number, bool, list, dict or aware datetime."""
@@ -110,7 +60,7 @@ class ValueExpr:
     @cached_property
     def _chosen(self) -> Callable[[Tree], Value]:
         """What finds the value of the first choice that has one."""
-        return _first_of([choice.find for choice in self._choices])
+        return first_of([choice.find for choice in self._choices])
 
     @cached_property
     def trails(self) -> tuple[str, ...]:
@@ -118,12 +68,9 @@ class ValueExpr:
         return tuple(compile_path(path).xml.trail for path in self.paths)
 
     @cached_property
-    def of_children(self) -> Callable[[Mapping[str, str | None]], Value] | None:
-        """What finds the value by the texts of an element's children; None if they are too few."""
-        places = [part for choice in self._choices for part in _places(choice)]
-        if any(not one.path.is_name or one.all or one.takes_node for one in places):
-            return None
-        return _first_of([_by_names(choice) for choice in self._choices])
+    def over(self) -> OverChildren | None:
+        """What finds the value by the texts of an element's children, if they are enough."""
+        return over_children(self._choices)
 
     def column(self, trees: list[Tree]) -> list[Value | ValueError]:
         """Return the value in every item of a page; in the place of one that fails, its error."""
@@ -144,40 +91,9 @@ class ValueExpr:
     def _plain_path(self) -> Path | None:
         """Return the path that is all of this expression, if that is so."""
         first, *others = self._choices
-        if others or not isinstance(first, _Found) or first.each or first.all:
+        if others or not isinstance(first, Found) or first.each or first.all:
             return None
         return first.path if first.path.is_single else None
-
-
-def _first_of(finds: Sequence[Callable[[Any], Value]]) -> Callable[[Any], Value]:
-    """Return what finds the first value that is not null."""
-    first, *others = finds
-
-    def find(tree: Any) -> Value:
-        value = first(tree)
-        if value is None:
-            for other in others:
-                value = other(tree)
-                if value is not None:
-                    break
-        return value
-
-    return find if others else first
-
-
-def _by_names(choice: "_Found | _Text") -> Callable[[Mapping[str, str | None]], Value]:
-    """Return what finds a choice in a mapping of texts; a template of names alone is filled."""
-    places = _places(choice)
-    if isinstance(choice, _Found) or any(one.each or one.is_optional for one in places):
-        return choice.find
-    names = [one.path.xml.trail for one in places]
-    form = "".join(p.replace("%", "%%") if isinstance(p, str) else "%s" for p in choice.parts)
-
-    def find(texts: Mapping[str, str | None]) -> str | None:
-        values = tuple(map(texts.get, names))
-        return None if None in values else form % values
-
-    return find
 
 
 def compile_value(said: str | Sequence[str]) -> ValueExpr:
@@ -193,25 +109,18 @@ def _compiled(texts: tuple[str, ...]) -> ValueExpr:
     text = " or ".join(texts)
     require_few(text, "alternatives", len(texts))
     choices = tuple(_parse(text) for text in texts)
-    places = [part for choice in choices for part in _places(choice)]
+    places = [part for choice in choices for part in places_of(choice)]
     return ValueExpr(text, tuple(dict.fromkeys(place.path.text for place in places)), choices)
 
 
 def _each(*said: str) -> Apply:
     inner = compile_value(said)
     trails = together(inner.trails)
-    wanted = frozenset(trails)
-    of_children = inner.of_children
 
     def apply(values: Value) -> list[Value] | None:
         listed: list[Any] = values if isinstance(values, list) else [values]
-        if not listed or not isinstance(listed[0], XmlNode):
-            found = [inner.find(value) for value in listed if value is not None]
-        elif of_children is not None:
-            found = [of_children(node.child_texts(wanted)) for node in listed]
-        else:
-            gather(listed, trails)
-            found = [inner.find(node) for node in listed]
+        gather(listed, trails)
+        found = [inner.find(value) for value in listed if value is not None]
         return [value for value in found if value is not None] or None
 
     return apply
@@ -223,7 +132,7 @@ VALUE_CALLS: Mapping[str, Function] = {
 }
 
 
-def _parse(text: str) -> _Found | _Text:
+def _parse(text: str) -> Found | Text:
     require_short(text)
     if text[:1] == "$" and text[1:2] in ("", ".", "[", "|"):
         return _parse_found(text, Body(0, text), may_be_optional=False)
@@ -232,13 +141,13 @@ def _parse(text: str) -> _Found | _Text:
         raise ValueError(
             f"{text}: a value begins with a path such as $.id, or has ${{$.id}} in it (at 0)"
         )
-    return _Text(
+    return Text(
         tuple(part if isinstance(part, str) else _parse_found(text, part, True) for part in parts)
     )
 
 
-def _parse_found(text: str, body: Body, may_be_optional: bool) -> _Found:
-    end = end_of_path(body.text)
+def _parse_found(text: str, body: Body, may_be_optional: bool) -> Found:
+    end = _end_of_path(body.text)
     said = body.text[:end].strip()
     is_optional = may_be_optional and said.endswith("?")
     said = said.removesuffix("?").rstrip() if is_optional else said
@@ -251,45 +160,29 @@ def _parse_found(text: str, body: Body, may_be_optional: bool) -> _Found:
     calls = parse_calls(text, body, end, VALUE_CALLS)
     at = next((i for i, call in enumerate(calls) if call.function.takes_all), len(calls))
     takes_node = bool(calls) and calls[0].function.takes_node
-    return _Found(path, calls[:at], calls[at:], is_optional, takes_node)
+    is_each = bool(calls) and calls[0].name == "each"
+    over = compile_value(calls[0].arguments).over if is_each else None
+    return Found(path, calls[:at], calls[at:], is_optional, takes_node, over)
 
 
-def _places(choice: _Found | _Text) -> list[_Found]:
-    if isinstance(choice, _Found):
-        return [choice]
-    return [part for part in choice.parts if isinstance(part, _Found)]
-
-
-def _all(path: Path, tree: Tree) -> list[Value]:
-    values = path.all(tree)
-    is_list = path.is_single and len(values) == 1 and isinstance(values[0], list)
-    return list(values[0]) if is_list else list(values)
+def _end_of_path(text: str) -> int:
+    """Return where the first `|` outside brackets and quotes is, or the end."""
+    depth, quote = 0, ""
+    for at, character in enumerate(text):
+        if quote:
+            is_escaped = text[at - 1] == "\\"
+            quote = "" if character == quote and not is_escaped else quote
+        elif character in "'\"":
+            quote = character
+        elif character in "[]":
+            depth += 1 if character == "[" else -1
+        elif character == "|" and depth == 0:
+            return at
+    return len(text)
 
 
 def _is_told(node: XmlNode, what: str) -> bool:
     return node.told is not None and what in node.told
-
-
-def _told(text: str) -> str | None:
-    """Return a text of an element, or None if it says nothing."""
-    return None if not text or text.isspace() else text
-
-
-def _converted(value: Value, calls: tuple[Call, ...]) -> Value:
-    for call in calls:
-        if value is None and not call.function.takes_null:
-            continue
-        apply = call.apply
-        if apply is None:
-            raise TypeError(f"{call.name} takes names, and an item has none")
-        try:
-            if isinstance(value, list) and call.function.takes_each:
-                value = [None if one is None else apply(one) for one in value]
-            else:
-                value = apply(value)
-        except (ValueError, OverflowError) as error:
-            raise ValueError(f"{call.name}: {error}") from error
-    return value
 
 
 def _kept(value: Value) -> Value:

@@ -7,7 +7,7 @@ the tree finds what `read_xml` would have given.
 """
 
 import re
-from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import lru_cache
 from typing import Any
@@ -135,10 +135,6 @@ class _Packed(XmlNode):
         """Return the children of that name, in order."""
         return self._opened().named(name)
 
-    def child_texts(self, wanted: Container[str] | None = None) -> dict[str, str | None]:
-        """Return the texts of children by name."""
-        return self._opened().child_texts(wanted)
-
     @property
     def content(self) -> Any:
         """The element with all that is below it."""
@@ -183,10 +179,6 @@ class _Above(XmlNode):
     def named(self, name: str) -> Sequence[XmlNode]:
         """Return the children of that name, in order."""
         return [child for child in self.children if child.name == name]
-
-    def child_texts(self, wanted: Container[str] | None = None) -> dict[str, str | None]:
-        """Return the texts of children by name."""
-        return self._whole().child_texts(wanted)
 
     def to_text(self) -> str:
         """Write the node as XML."""

@@ -24,6 +24,7 @@ PARSING: Mapping[str, Any] = {
 }
 
 _XML = "http://www.w3.org/XML/1998/namespace"
+_MOST_TAGS = 10_000  # that are remembered; nobody has so many
 _BLANKS = " \t\r\n"
 _INDENTED = re.compile(r">[ \t\r\n]*\n[ \t\r\n]*<")
 
@@ -41,7 +42,9 @@ class Names(dict[str, str]):
     def __missing__(self, tag: str) -> str:
         uri, _, local = tag[1:].rpartition("}") if tag[0] == "{" else ("", "", tag)
         prefix = self._prefixes.get(uri)
-        name = self[tag] = f"{prefix}:{local}" if prefix else local
+        name = f"{prefix}:{local}" if prefix else local
+        if len(self) < _MOST_TAGS:
+            self[tag] = name
         return name
 
 
@@ -99,19 +102,6 @@ class XmlNode:
         names = self.names
         return [XmlNode(child, names) for child in self.element if names[child.tag] == name]
 
-    def child_texts(self, wanted: Container[str] | None = None) -> dict[str, str | None]:
-        """Return the texts of children by name, of the first of each; blank ones are None.
-
-        `wanted` are the names that matter; none: all of them.
-        """
-        names, found = self.names, dict[str, str | None]()
-        for child in self.element:
-            name = names[child.tag]
-            if (wanted is None or name in wanted) and name not in found:
-                text = "".join(child.itertext()) if len(child) else child.text
-                found[name] = None if not text or text.isspace() else text
-        return found
-
     def to_text(self) -> str:
         """Write the node as XML, without the line breaks that indent elements.
 
@@ -157,10 +147,6 @@ class Document(XmlNode):
         """Return the root, if that is its name."""
         return (self._root,) if self._root.name == name else ()
 
-    def child_texts(self, wanted: Container[str] | None = None) -> dict[str, str | None]:
-        """Return the text of the root by its name."""
-        return {self._root.name: self._root.text}
-
     def to_text(self) -> str:
         """Write the root."""
         return self._root.to_text()
@@ -188,6 +174,22 @@ def not_xml() -> Iterator[None]:
 def text_of(element: Any) -> str:
     """Return all the text below an element, in order."""
     return "".join(element.itertext()) if len(element) else element.text or ""
+
+
+def child_texts(
+    element: Any, names: Names, wanted: Container[str] | None = None
+) -> dict[str, str | None]:
+    """Return the texts of an element's children by name, the first of each; blank ones are None.
+
+    `wanted` are the names that matter; none: all of them.
+    """
+    found: dict[str, str | None] = {}
+    for child in element:
+        name = names[child.tag]
+        if (wanted is None or name in wanted) and name not in found:
+            text = "".join(child.itertext()) if len(child) else child.text
+            found[name] = None if not text or text.isspace() else text
+    return found
 
 
 def attribute_of(element: Any, name: str, names: Names) -> str | None:

@@ -37,8 +37,9 @@ class XmlWalk:
     """The steps of one path: what they lead to below a node."""
 
     trail: str  # the names at its beginning, which may be gathered with those of other paths
-    nodes: Callable[[XmlNode], list[Any]]  # nodes, or texts of attributes
-    texts: Callable[[XmlNode], list[str]]  # the same, each as its text
+    members: Callable[[XmlNode], Sequence[Any]]  # elements, or texts of attributes
+    nodes: Callable[[XmlNode], list[Any]]  # the same, elements as nodes
+    texts: Callable[[XmlNode], list[str]]  # … each as its text
     first: Callable[[XmlNode], str | None]  # the text of the first of them
 
 
@@ -59,7 +60,7 @@ def walk_xml(steps: tuple[Step, ...]) -> XmlWalk:
         return plain(found[0]) if found else None
 
     if rest:
-        return XmlWalk(trail, nodes, texts, first)
+        return XmlWalk(trail, walk, nodes, texts, first)
 
     def quick_texts(node: XmlNode) -> list[str]:
         gathered = node.found.get(trail) if node.found is not None else None
@@ -71,7 +72,7 @@ def walk_xml(steps: tuple[Step, ...]) -> XmlWalk:
             return first(node)
         return text_of(gathered[0]) if gathered else None
 
-    return XmlWalk(trail, nodes, quick_texts, quick_first)
+    return XmlWalk(trail, walk, nodes, quick_texts, quick_first)
 
 
 def _members_of(
