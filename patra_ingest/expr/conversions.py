@@ -75,7 +75,8 @@ def _doi(value: Value) -> str | None:
 
 
 def _exists(values: Value) -> bool:
-    return any(value not in ("", [], {}) for value in _present(values))
+    several = values if isinstance(values, list) else [values]
+    return any(value is not None and value not in ("", [], {}) for value in several)
 
 
 def _split(separator: str) -> Apply:
@@ -98,7 +99,8 @@ def _join(separator: str = "; ") -> Apply:
 
 
 def _listed(values: Value) -> Value:
-    return _list(values) if _present(values) else None
+    several = values if isinstance(values, list) else [values]
+    return several if any(value is not None for value in several) else None
 
 
 def _unique(values: Value) -> list[Value] | None:
@@ -114,7 +116,9 @@ def _list(values: Value) -> list[Value]:
 
 
 def _present(values: Value) -> list[Value]:
-    return [value for value in _list(values) if value is not None]
+    if isinstance(values, list):
+        return [value for value in values if value is not None]
+    return [] if values is None else [values]
 
 
 def _number(value: Value) -> int | float:
