@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ packs.FOLDER = Path(__file__).parent / "packs"
 from patra_ingest.definitions import defs
 """
 START_SECONDS = 120.0
+PACK = ROOT / "patra_ingest_tests/sources/unattended.yaml"
 
 
 class Household:
@@ -58,6 +60,12 @@ class Household:
             yaml.safe_dump({"load_from": [{"grpc_server": server}]})
         )
 
+    def write_pack(self, url: str, earliest: datetime) -> None:
+        """Let the sandbox at `url` be the only source: `sources/unattended.yaml`."""
+        written = PACK.read_text().replace("@BASE_URL@", url)
+        written = written.replace("@EARLIEST@", earliest.isoformat())
+        (self.packs / "sandbox.yaml").write_text(written)
+
     def configure(self, part: str, **values: object) -> None:
         """Change a part of dagster.yaml."""
         path = self.dagster / "dagster.yaml"
@@ -76,8 +84,8 @@ class Household:
         """Start the daemon."""
         self._start("daemon", "dagster-daemon", "run", "-w", "workspace.yaml")
 
-    def switch_on(self) -> set[str]:
-        """Turn every schedule and every sensor on; return their names."""
+    def switch_on(self, *wanted: str) -> set[str]:
+        """Turn schedules and sensors on, all of them if none is named; return their names."""
         files = WorkspaceFileTarget([str(self.folder / "workspace.yaml")])
         names = set()
         with (
@@ -87,9 +95,11 @@ class Household:
             (location,) = workspace.create_request_context().code_locations
             (repository,) = location.get_repositories().values()
             for schedule in repository.get_schedules():
-                names.add(stored.start_schedule(schedule).instigator_name)
+                if not wanted or schedule.name in wanted:
+                    names.add(stored.start_schedule(schedule).instigator_name)
             for sensor in repository.get_sensors():
-                names.add(stored.start_sensor(sensor).instigator_name)
+                if not wanted or sensor.name in wanted:
+                    names.add(stored.start_sensor(sensor).instigator_name)
         return names
 
     def reload_code(self) -> None:

@@ -21,7 +21,7 @@ from patra_ingest.sandbox.world import World
 from patra_ingest.settings import Settings
 from patra_ingest.wiring import open_ingest
 from patra_ingest_tests.builders import day
-from patra_ingest_tests.household import ROOT, Household
+from patra_ingest_tests.household import Household
 
 STARTED = dg.DagsterRunStatus.STARTED
 
@@ -135,7 +135,6 @@ def test_a_run_of_any_job_says_which_process_it_is(home, execute, instance, sand
     assert instance.get_run_by_id(result.run_id).tags[PROCESS] == own_process()
 
 
-PACK = (ROOT / "patra_ingest_tests/sources/unattended.yaml").read_text()
 TASKS = "SELECT status_code, COUNT(*) FROM ing_task GROUP BY status_code"
 
 
@@ -150,8 +149,7 @@ def test_when_the_code_location_dies_with_its_runs_others_go_on(tmp_path, monkey
     house = Household(tmp_path, PATRA_LEASE_SECONDS="5")
     monkeypatch.setattr("patra_ingest.packs.FOLDER", house.packs)
     with start_sandbox(World(400, day(0), 5 / 1440, 1), Behaviour(latency_ms=2000)) as box:
-        written = PACK.replace("@BASE_URL@", box.url).replace("@EARLIEST@", "2025-09-01T00:00:00Z")
-        (house.packs / "sandbox.yaml").write_text(written)
+        house.write_pack(box.url, day(0))
         settings = Settings(home=house.patra, db_url="")
         prepare(settings)
         with open_ingest(settings) as live:
@@ -159,7 +157,7 @@ def test_when_the_code_location_dies_with_its_runs_others_go_on(tmp_path, monkey
             live.planner.plan(Trigger("sandbox", "works", asked=asked))
         try:
             house.start_code()
-            house.run("dagster", "sensor", "start", "queued_harvest", "-w", "workspace.yaml")
+            house.switch_on("queued_harvest")
             house.start_daemon()
             lost = wait_for_work(house)
             house.kill("code")
