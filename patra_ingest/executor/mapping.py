@@ -179,10 +179,14 @@ class _Page:
         if self._retracted is not None:
             fields["retracted"] = self._retracted[number]
         updated = self._times.time_of(number, is_deleted) if self._times else None
-        item = plain(self.items[number])
+        item = self.items[number]
         try:
-            kept, payload = orjson.dumps(fields), orjson.dumps(item)
-            hashed = keys.text_hash(payload) if type(item) is str else keys.content_hash(item)
+            kept = orjson.dumps(fields)
+            if isinstance(item, XmlNode):
+                payload = item.to_json()
+                hashed = keys.text_hash(payload)
+            else:
+                payload, hashed = orjson.dumps(item), keys.content_hash(item)
         except orjson.JSONEncodeError as error:
             raise Unfit("$", f"the item cannot be written as JSON: {error}") from error
         return NewRecord(provider_id, updated, hashed, is_deleted, kept, payload)

@@ -34,16 +34,23 @@ _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,
 _DOI = re.compile(
     r"(?:https?://(?:dx\.)?doi\.org/|doi:\s*)?(10\.\d{4,9}/\S+)", re.ASCII | re.IGNORECASE
 )
+_ASCII_BLANKS = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f"
 _YES_NO = {"y": True, "yes": True, "true": True, "1": True}
 _YES_NO |= {"n": False, "no": False, "false": False, "0": False}
 
 
 def _collapse(value: Value) -> str:
     text = require_text(value)
-    # Of all blanks only the plain one can be printed: most texts are as they should be.
-    if "  " not in text and text.isprintable() and text[:1] != " " != text[-1:]:
-        return text
-    return " ".join(text.split())
+    return text if _is_collapsed(text) else " ".join(text.split())
+
+
+def _is_collapsed(text: str) -> bool:
+    """Whether a text has single plain blanks between its words, as most have."""
+    if "  " in text or text[:1] == " " or text[-1:] == " ":
+        return False
+    if text.isascii():
+        return not any(blank in text for blank in _ASCII_BLANKS)
+    return text.isprintable()  # of all blanks only the plain one can be printed
 
 
 def _strip_tags(value: Value) -> str:

@@ -12,6 +12,7 @@ from copy import deepcopy
 from functools import lru_cache
 from typing import Any
 
+import orjson
 from lxml import etree
 
 from patra_ingest.expr.xml_gather import gather
@@ -145,6 +146,10 @@ class _Packed(XmlNode):
         text = self._packing.texts[self._place]
         return text if is_plain(self.element, text) else self._opened().to_text()
 
+    def to_json(self) -> bytes:
+        """Write the same text as JSON."""
+        return orjson.dumps(self.to_text())
+
     def _opened(self) -> XmlNode:
         return self._packing.opened(self._place)
 
@@ -183,6 +188,10 @@ class _Above(XmlNode):
     def to_text(self) -> str:
         """Write the node as XML."""
         return written(self.element, self._whole().element)
+
+    def to_json(self) -> bytes:
+        """Write the same text as JSON."""
+        return orjson.dumps(self.to_text())
 
     def _whole(self) -> XmlNode:
         return XmlNode(self._packing.whole(self.element, self._trail), self.names)

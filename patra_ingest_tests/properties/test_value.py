@@ -137,3 +137,8 @@ def test_any_bytes_are_xml_or_a_value_error(body):
 )
 def test_a_time_is_read_as_it_was_written(at, pattern):
     assert time_pattern(pattern).read(time_pattern(pattern).write(at)) == at
+
+
+@given(st.text("ab é\u00a0\u2003\u200b\t\n\x0b\x1c\x85\u3000", max_size=8) | st.text())
+def test_a_collapsed_text_has_one_blank_between_its_words(text):
+    assert compile_value("$|collapse").find(text) == " ".join(text.split())

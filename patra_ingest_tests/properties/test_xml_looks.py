@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 
+import orjson
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -16,6 +17,7 @@ from patra_ingest.expr.xml_gather import gather, together
 from patra_ingest.expr.xml_stream import Looks, find_trails, stream_xml
 from patra_ingest.expr.xml_tree import XmlNode, read_xml
 from patra_ingest.model.codes import Operation
+from patra_ingest.model.keys import content_hash, text_hash
 from patra_ingest.packs import FOLDER
 from patra_ingest.registry.pack import read_pack
 from patra_ingest.transport.messages import Response
@@ -96,6 +98,26 @@ def test_values_that_are_looked_for_together_are_what_each_finds_alone(parts, te
             str(one) if isinstance(one, ValueError) else one for one in value.column(gathered)
         ]
         assert column == found
+
+
+HARD = ['"', "\\\\", "\t", "\r", "&#13;", "a\nb", "\\u0041", "é\u2003\U0001f600", "&lt;&amp;"]
+
+
+@given(st.lists(ELEMENTS | st.sampled_from(HARD), max_size=6), st.sampled_from(["", HEAD[2:-1]]))
+def test_an_item_is_kept_as_the_json_of_its_text(parts, declared):
+    inner = "".join(parts)
+    body = (
+        f"<r{declared or HEAD[2:-1]}><a>{inner}</a></r>"
+        if ":" in inner
+        else (f"<r{declared}><a>{inner}</a></r>")
+    )
+    for document in (
+        read_xml(body.encode(), SPACES),
+        stream_xml(body.encode(), SPACES, find_trails(["$.r.a"])),
+    ):
+        (item,) = compile_path("$.r.a").nodes(document)[:1]
+        assert item.to_json() == orjson.dumps(item.to_text())
+        assert text_hash(item.to_json()) == content_hash(item.to_text())
 
 
 @settings(max_examples=60, deadline=None)
