@@ -171,7 +171,7 @@ def settle(
 ) -> Iterator[dg.AssetMaterialization | dg.Output[None]]:
     """Advance the cursors, report what the ledger says was done."""
     cursors.catch_up()
-    with ledger.open() as live, live.db.read() as tx:
+    with ledger.look() as live, live.db.read() as tx:
         own = _own_plans(tx, context.run)
         worked_on = list_plans_of_worker(tx, context.run_id)
         summaries = [summarize_plan(tx, plan) for plan in sorted({*worked_on, *own})]

@@ -89,7 +89,7 @@ class RateGateResource(dg.ConfigurableResource["RateGateResource"]):
 
     def states(self) -> dict[str, str]:
         """Return what every rate key allows now, in words."""
-        with self.ledger.open() as live, live.db.read() as tx:
+        with self.ledger.look() as live, live.db.read() as tx:
             return {bucket.rate_key: bucket.words(live.db.now(tx)) for bucket in list_buckets(tx)}
 
 

@@ -39,7 +39,7 @@ from patra_ingest.ledger.tasks import (
 
 _FIRST_IDLE_SECONDS = 0.1
 _LONGEST_IDLE_SECONDS = 2.0
-_JOIN_SECONDS = 0.5
+_JOIN_SECONDS = 0.2
 # A queue counts as empty when its next task is due later than this.
 _PATIENCE = timedelta(minutes=5)
 
@@ -103,6 +103,7 @@ class _Shift:
     drained: Drained
     pace: Pace
     on_batch: OnBatch
+    over: threading.Event = field(default_factory=threading.Event)  # idle lanes wait for nothing
 
     def watch(self, lease: Lease) -> OnBatch:
         """Return what is told of every batch of a task."""
@@ -172,7 +173,7 @@ class Worker:
         for thread in lanes:
             thread.start()
         try:
-            _await(lanes)
+            _await(lanes, shift)
         except BaseException:
             stop.set()  # whatever interrupts us: the lanes end after their batch, and then we do
             raise
@@ -188,7 +189,7 @@ class Worker:
 
     def _lane(self, number: int, shift: "_Shift") -> None:
         idle, stop, wanted = _FIRST_IDLE_SECONDS, shift.stop, shift.order.wanted
-        while not stop.is_set():
+        while not stop.is_set() and not shift.over.is_set():
             lease = self._through(stop, lambda: self._try_lease(number, shift))
             if lease is not None:
                 idle = _FIRST_IDLE_SECONDS
@@ -196,9 +197,10 @@ class Worker:
                     self._execute(lease, shift)
                 continue
             if shift.order.until_empty and self._through(stop, lambda: self._is_empty(wanted)):
+                shift.over.set()
                 return
             # Not all at the same moment: lanes that fell idle together would stay together.
-            self._clock.wait(stop, idle * self._luck.uniform(0.5, 1.0))
+            self._clock.wait(shift.over, idle * self._luck.uniform(0.5, 1.0))
             idle = min(idle * 2, _LONGEST_IDLE_SECONDS)
 
     def _execute(self, lease: Lease, shift: "_Shift") -> None:
@@ -260,9 +262,12 @@ class Worker:
                     try_renew(tx, lease, self._db.now(tx), self._term)
 
 
-def _await(threads: Sequence[threading.Thread]) -> None:
+def _await(threads: Sequence[threading.Thread], shift: _Shift) -> None:
+    """Wait for the lanes; those that are idle when we are to stop need not look again."""
     with seldom_collected():
         for thread in threads:
             # An endless join would not let two quick signals through.
             while thread.is_alive():
                 thread.join(_JOIN_SECONDS)
+                if shift.stop.is_set():
+                    shift.over.set()

@@ -26,12 +26,17 @@ from patra_ingest.errors import (
     LedgerUnreachable,
     PersonMustAct,
 )
+from patra_ingest.ledger.wal import LONGEST_PAGES, Copier
 
 Dialect = Literal["sqlite", "mysql"]
 Row = Mapping[str, Any]
 
-# A log of 16 MB: pages that change with every batch are then copied back a quarter as often.
-_PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=OFF", "wal_autocheckpoint=4000")
+_PRAGMAS = (
+    "journal_mode=WAL",
+    "synchronous=NORMAL",
+    "foreign_keys=OFF",
+    f"wal_autocheckpoint={LONGEST_PAGES}",
+)
 
 # SQLite: SQLITE_BUSY, SQLITE_LOCKED; MySQL: lock wait timeout, deadlock.
 _BUSY = ("database is locked", "database table is locked", "(1205,", "(1213,")
@@ -55,6 +60,7 @@ class Db:
     # SQLite has one writer: threads of this process take turns here, in order, instead of polling.
     turn: AbstractContextManager[Any] = field(default_factory=nullcontext, repr=False)
     clock: Clock = field(default_factory=SystemClock, repr=False)  # SQLite's
+    copier: Copier | None = field(default=None, repr=False)  # of SQLite's log
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
@@ -64,6 +70,8 @@ class Db:
                 connection = connection.execution_options(begin="IMMEDIATE")
             with connection.begin():
                 yield connection
+        if self.copier is not None:
+            self.copier.count(self.engine)
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -142,7 +150,7 @@ def open_db(url: str, timeout_seconds: float = 30.0, clock: Clock | None = None)
     event.listen(engine, "before_cursor_execute", _keep_history)
     if dialect == "mysql":
         return Db(engine, "mysql", shown)
-    return Db(engine, "sqlite", shown, threading.Lock(), own)
+    return Db(engine, "sqlite", shown, threading.Lock(), own, Copier())
 
 
 # Cursor events are only ever added: the cursors can be told again from them.

@@ -58,7 +58,7 @@ class Request:
     signed: frozenset[str] = frozenset()  # the query parameters that signing has put in
     hops: int = 0  # redirects that led here
 
-    @property
+    @cached_property
     def full_url(self) -> str:
         """The URL as it is sent, secrets included."""
         base = self.url.partition("#")[0]

@@ -3,7 +3,6 @@
 import logging
 import threading
 from collections.abc import Mapping
-from http.cookiejar import DefaultCookiePolicy
 from importlib.util import find_spec
 
 import httpx
@@ -20,6 +19,29 @@ _DIRECT: Mapping[str, httpx.BaseTransport | None] = {
     "all://localhost": None,
     "all://[::1]": None,
 }
+
+
+class _NoCookies(httpx.Cookies):
+    """Keeps none, and does not even look for them."""
+
+    def extract_cookies(self, response: httpx.Response) -> None:
+        """Leave the cookies of an answer where they are."""
+
+
+_NONE = _NoCookies()
+
+
+class _Forgetful(httpx.Client):
+    """Each request says all there is to say; a cookie would be a part that nobody recorded."""
+
+    @property
+    def cookies(self) -> httpx.Cookies:
+        """None, ever."""
+        return _NONE
+
+    @cookies.setter
+    def cookies(self, cookies: object) -> None:
+        raise AttributeError("the client of a pool keeps no cookies")
 
 
 class Pools:
@@ -54,7 +76,7 @@ class Pools:
 
     def _open(self, verify_tls: bool, proxy: str | None, http2: bool) -> httpx.Client:
         try:
-            client = httpx.Client(
+            return _Forgetful(
                 headers={"User-Agent": self._user_agent},
                 follow_redirects=False,
                 verify=verify_tls,
@@ -69,6 +91,3 @@ class Pools:
                 f"http.proxy {redact_url(proxy or '')} cannot be used ({type(error).__name__}): "
                 "write http://host:port"
             ) from None
-        # Each request says all there is to say; a cookie would be a part that nobody recorded.
-        client.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=[]))
-        return client

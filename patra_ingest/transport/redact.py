@@ -7,6 +7,7 @@ rebuilt from the snapshot, a leaked key cannot be called back.
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from urllib.parse import quote, unquote_plus, urlsplit, urlunsplit
 
 from patra_ingest.model.secrets import is_secret_name
@@ -90,6 +91,7 @@ def _redact_query(query: str) -> str:
     return "&".join(_redact_parameter(parameter) for parameter in query.split("&"))
 
 
+@lru_cache(maxsize=128)  # all pages of a slice share most of theirs
 def _redact_parameter(parameter: str) -> str:
     name, equals, value = parameter.partition("=")
     if equals and value and is_secret_name(unquote_plus(name), as_parameter=True):

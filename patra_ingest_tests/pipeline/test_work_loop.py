@@ -11,6 +11,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import event
 
+from patra_ingest.clock import SystemClock
 from patra_ingest.executor.attempt import TaskEnd
 from patra_ingest.executor.work import Order, Worker
 from patra_ingest.ledger.db import instant_text
@@ -50,6 +51,15 @@ class PretendExecutor:
         with self.lock:
             self.now[lease.partition] -= 1
         return TaskEnd.SUCCEEDED
+
+
+class SleepyClock(SystemClock):
+    """Waits for very long, unless it is woken."""
+
+    TIMES = 200
+
+    def wait(self, event, seconds):
+        return super().wait(event, seconds * self.TIMES)
 
 
 def queue(home, **counts):
@@ -143,6 +153,18 @@ def test_an_idle_worker_stops_at_once_when_told(bare):
         thread.join(10)
 
     assert time.monotonic() - began < 1.0
+
+
+def test_idle_lanes_go_home_with_the_last_task(bare):
+    queue(bare, only=1)
+    with bare.live() as live:
+        executor = PretendExecutor(bare, seconds=0.3)
+        worker = Worker(bare.db, SleepyClock(), executor, live.cursors, "w", TERM)
+        began = time.monotonic()
+        drained = worker.work(Order(4, until_empty=True), threading.Event(), lambda _: None)
+
+    assert drained.tasks == {"SUCCEEDED": 1}
+    assert time.monotonic() - began < 0.5 * SleepyClock.TIMES * 0.1, "they were told, not late"
 
 
 def test_an_idle_worker_looks_less_and_less_often(bare):

@@ -1,0 +1,87 @@
+"""SQLite's log is copied back into the file while others write, and no write suffers for it."""
+
+import logging
+import shutil
+import sqlite3
+from contextlib import closing
+
+import pytest
+from sqlalchemy import event
+
+from patra_ingest.ledger.db import open_db
+from patra_ingest.ledger.wal import writes_until_next
+
+_CHECKPOINT = "wal_checkpoint"
+ENOUGH = 100  # writes, for a first copy
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    db = open_db(f"sqlite:///{tmp_path / 'ledger.db'}")
+    with db.write() as tx:
+        tx.exec_driver_sql("CREATE TABLE book (id INTEGER PRIMARY KEY, title TEXT)")
+    yield db
+    db.close()
+
+
+def add_books(db, count):
+    for _ in range(count):
+        with db.write() as tx:
+            tx.exec_driver_sql("INSERT INTO book (title) VALUES ('Dracula')")
+
+
+def traced(db, look):
+    """Have every statement of every connection seen as SQLite itself sees it."""
+
+    @event.listens_for(db.engine, "checkout")
+    def _trace(dbapi, *_):
+        dbapi.set_trace_callback(look)
+
+
+def test_the_log_is_copied_while_nobody_is_kept_from_writing(ledger):
+    held = []
+    traced(ledger, lambda said: _CHECKPOINT in said and held.append(ledger.turn.locked()))
+
+    add_books(ledger, ENOUGH)
+
+    assert held
+    assert not any(held)
+
+
+def test_what_was_copied_is_in_the_file_itself(ledger, tmp_path):
+    add_books(ledger, ENOUGH)
+
+    shutil.copy(tmp_path / "ledger.db", tmp_path / "alone.db")  # without its log
+    with closing(sqlite3.connect(tmp_path / "alone.db")) as alone:
+        count = alone.execute("SELECT COUNT(*) FROM book").fetchone()[0]
+
+    assert 0 < count <= ENOUGH
+
+
+def test_a_write_stands_when_the_log_cannot_be_copied(ledger, caplog):
+    @event.listens_for(ledger.engine, "checkout")
+    def _refuse(dbapi, *_):
+        denied, granted = sqlite3.SQLITE_DENY, sqlite3.SQLITE_OK
+        dbapi.set_authorizer(lambda _, what, *__: denied if what == _CHECKPOINT else granted)
+
+    with caplog.at_level(logging.WARNING):
+        add_books(ledger, ENOUGH)
+
+    with ledger.read() as tx:
+        assert tx.exec_driver_sql("SELECT COUNT(*) FROM book").scalar_one() == ENOUGH
+    assert "not authorized" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("writes", "grown", "expected"),
+    [
+        pytest.param(64, 4000, 64, id="as expected: the same again"),
+        pytest.param(64, 8000, 32, id="twice as fast: half as many"),
+        pytest.param(64, 400, 640, id="slowly: many"),
+        pytest.param(64, 10**6, 16, id="never at every write"),
+        pytest.param(64, 1, 4096, id="now and then at least"),
+        pytest.param(64, 0, 4096, id="nothing was written"),
+    ],
+)
+def test_how_many_writes_until_the_next_copy(writes, grown, expected):
+    assert writes_until_next(writes, grown) == expected
