@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 from patra_ingest.cursor.advance import Evidence
 from patra_ingest.executor.history import History
 from patra_ingest.executor.leased import Healing, Place, Work
+from patra_ingest.executor.run_batch import BatchDone
 from patra_ingest.ledger.runs import RunEnd, list_batch_stats
 from patra_ingest.model.lineage import BatchId
 from patra_ingest.model.run_stats import run_stats
@@ -37,16 +38,17 @@ class Attempt:
     own: list[dict[str, Any]] = field(default_factory=list)
     last_batch: BatchId | None = None
     begun: int = 0  # how often the slice was begun before, if its walk was given up
+    ahead: BatchId | None = None  # the next batch, written down and not asked for yet
 
     def begin_batch(self) -> None:
         """Forget what was done to get the last batch through."""
         vars(self.work.healing).update(vars(Healing()))
 
-    def add(self, stats: dict[str, Any], batch_id: BatchId, following: Place | None) -> None:
+    def add(self, batch_id: BatchId, done: BatchDone) -> None:
         """Take a committed batch in and go on."""
-        self.history.add(stats)
-        self.own.append(stats)
-        self.place, self.last_batch = following, batch_id
+        self.history.add(done.stats)
+        self.own.append(done.stats)
+        self.place, self.ahead, self.last_batch = done.following, done.ahead, batch_id
 
     def stats(self, reslice: dict[str, Any] | None = None) -> dict[str, Any]:
         """Return the numbers of this run: of its own batches, and of the one that failed."""

@@ -38,7 +38,12 @@ from patra_ingest.executor.resume import resume
 from patra_ingest.executor.ride_out import ride_out
 from patra_ingest.executor.run_batch import BatchRunner
 from patra_ingest.executor.token_cursor import forget_token, keep_token
-from patra_ingest.ledger.batches import count_beginnings, fail_open_batches, list_done
+from patra_ingest.ledger.batches import (
+    count_beginnings,
+    fail_open_batches,
+    list_done,
+    skip_batch,
+)
 from patra_ingest.ledger.db import Db
 from patra_ingest.ledger.holds import place_hold
 from patra_ingest.ledger.plans import get_plan, try_complete_plan
@@ -152,10 +157,11 @@ class TaskExecutor:
                 return self._give_back(attempt)
             attempt.begin_batch()
             number = len(attempt.own) + 1
-            batch_id = self._runner.start(work, attempt.place, number)
+            batch_id = attempt.ahead or self._runner.start(work, attempt.place, number)
+            attempt.ahead = None
             answer = ask_patiently(self._runner, attempt, attempt.place, number, self._clock)
-            done = self._runner.commit(work, batch_id, answer, history)
-            attempt.add(done.stats, batch_id, done.following)
+            done = self._runner.commit(work, (batch_id, number), answer, history)
+            attempt.add(batch_id, done)
             keep_token(self._cursors, work, batch_id, done.following)
             on_batch(done.stats)
             del answer, done
@@ -257,6 +263,8 @@ class TaskExecutor:
             with self._db.write() as tx:
                 now = self._db.now(tx)
                 require_lease(tx, lease, now)
+                if attempt.ahead is not None:
+                    skip_batch(tx, attempt.ahead, end.error or "", now)
                 fail_open_batches(tx, work.run.id, end.error or "", now)
                 finish_run(tx, work.run.id, with_all_batches(tx, attempt, end), now)
                 return settle(tx, now)

@@ -1,15 +1,18 @@
 """One batch: ask for one page, or for some ids, and commit what came in one transaction.
 
 The transaction begins by requiring the lease; a worker that has lost it writes nothing. Everything
-before the transaction can be repeated without a trace but a stored body and a spent permit.
+before the transaction can be repeated without a trace but a stored body and a spent permit. A batch
+is written down as RUNNING before its request leaves: the first one of a run in a transaction of its
+own, every other one in that of the batch before it.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import count
 from typing import Any, Protocol, TypeVar
 
+from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_random
 
@@ -56,9 +59,9 @@ class Answer:
 class BatchDone:
     """A committed batch: its numbers and where the slice goes on (None: it ends here)."""
 
-    batch_id: BatchId
     stats: dict[str, Any]
     following: Place | None
+    ahead: BatchId | None  # the batch there, if it is written down already
 
 
 class BatchRunner:
@@ -80,17 +83,13 @@ class BatchRunner:
 
     def start(self, work: Work, place: Place, batch_no: int) -> BatchId:
         """Write the batch down as RUNNING before its request leaves."""
-        page, ids = place.page, work.asked_ids(place)
-        size = len(ids) or page.size or work.plan.spec.paging.page_size
-        at = work.position(place)
-        start = BatchStart(work.run.id, batch_no, at, page.number, size, work.expr_hash)
-        return ride_out(lambda: self._start(work, start), self._clock, work.stop)
+        return ride_out(lambda: self._start(work, place, batch_no), self._clock, work.stop)
 
-    def _start(self, work: Work, start: BatchStart) -> BatchId:
+    def _start(self, work: Work, place: Place, batch_no: int) -> BatchId:
         with self._db.write() as tx:
             now = self._db.now(tx)
             require_lease(tx, work.lease, now)
-            return start_batch(tx, work.lease, work.plan, start, now)
+            return _write_down(tx, work, place, batch_no, now)
 
     def count(self, work: Work, probe: Probe, patient: Patience) -> int:
         """Return how many records a slice holds, by the request that only counts."""
@@ -110,32 +109,53 @@ class BatchRunner:
         asking = asking_at(work, place, batch_no, "", self._clock.now())
         return self._exchange.introduced(asking)
 
-    def commit(self, work: Work, batch_id: BatchId, answer: Answer, history: History) -> BatchDone:
-        """Write everything that a batch brought in one transaction, while the lease is ours."""
+    def commit(
+        self, work: Work, batch: tuple[BatchId, int], answer: Answer, history: History
+    ) -> BatchDone:
+        """Write everything that a batch brought in one transaction, while the lease is ours.
+
+        `batch` is its id and its number in the run. The next one is written down with it, unless
+        we are to stop.
+        """
         numbers = {**answer.turned.numbers, **_told(answer, history)}
         numbers["429Count"] = work.healing.times_turned_away
         numbers["selfHealing"] = work.healing.as_json()
         began, tries = self._clock.monotonic(), count(1)
 
-        def write() -> dict[str, Any]:
-            return self._again(lambda: self._write(work, batch_id, answer, numbers, next(tries)))
+        def write() -> BatchDone:
+            return self._again(lambda: self._write(work, batch, answer, numbers, next(tries)))
 
-        stats = ride_out(write, self._clock, work.stop)
+        done = ride_out(write, self._clock, work.stop)
         taken = round((self._clock.monotonic() - began) * 1000, 1)
-        return BatchDone(batch_id, {**stats, "commitMs": taken}, answer.turned.following)
+        return replace(done, stats={**done.stats, "commitMs": taken})
 
     def _write(
-        self, work: Work, batch_id: BatchId, answer: Answer, numbers: dict[str, Any], no: int
-    ) -> dict[str, Any]:
+        self,
+        work: Work,
+        batch: tuple[BatchId, int],
+        answer: Answer,
+        numbers: dict[str, Any],
+        attempt: int,
+    ) -> BatchDone:
+        (batch_id, no), turned, ahead = batch, answer.turned, None
         with self._db.write() as tx:
             now = self._db.now(tx)
             require_lease(tx, work.lease, now)
-            committed = find_committed(tx, batch_id) if no > 1 else None
-            if committed is not None:  # the answer to our first commit was lost, not the commit
-                return committed
-            return store_batch(
-                tx, work, batch_id, answer.turned, answer.exchanges, {**numbers, "now": now}
-            )
+            if turned.following is not None and not work.stop.is_set():
+                ahead = _write_down(tx, work, turned.following, no + 1, now)
+            stats = find_committed(tx, batch_id) if attempt > 1 else None
+            if stats is None:  # else the answer to our first commit was lost, not the commit
+                told = {**numbers, "now": now}
+                stats = store_batch(tx, work, batch_id, turned, answer.exchanges, told)
+        return BatchDone(stats, turned.following, ahead)
+
+
+def _write_down(tx: Connection, work: Work, place: Place, no: int, now: datetime) -> BatchId:
+    page, ids = place.page, work.asked_ids(place)
+    size = len(ids) or page.size or work.plan.spec.paging.page_size
+    at = work.position(place)
+    start = BatchStart(work.run.id, no, at, page.number, size, work.expr_hash)
+    return start_batch(tx, work.lease, work.plan, start, now)
 
 
 def asking_at(work: Work, place: Place, batch_no: int, contact: str, now: datetime) -> Asking:

@@ -134,6 +134,18 @@ def finish_batch(tx: Connection, batch: BatchId, end: BatchEnd, now: datetime) -
     )
 
 
+_SKIP = text("""
+    UPDATE ing_task_run_batch SET status_code = 'SKIPPED', error = :why, updated_at = :now
+     WHERE id = :id AND status_code = 'RUNNING'
+""")
+
+
+def skip_batch(tx: Connection, batch: BatchId, why: str, now: datetime) -> None:
+    """Say of a batch that was written down, and never asked for, why it was not."""
+    ensure_transition(BatchStatus.RUNNING, BatchStatus.SKIPPED)
+    tx.execute(_SKIP, {"id": batch, "why": why, "now": instant_text(now)})
+
+
 _FAIL = text("""
     UPDATE ing_task_run_batch SET status_code = 'FAILED', error = :error, updated_at = :now
      WHERE run_id = :run AND status_code = 'RUNNING'

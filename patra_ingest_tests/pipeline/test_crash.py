@@ -43,7 +43,7 @@ AROUND = {
     "before the run is opened": Statement(1, "INSERT INTO ing_task_run ("),
     "while the run is opened": Statement(1, "UPDATE ing_task SET status_code = 'EXECUTING'"),
     "before a batch is started": Statement(2, BATCH),
-    "after a batch was started": Call(7, f"{RUN}.BatchRunner.start"),
+    "after a batch was started": Call(3, f"{RUN}.BatchRunner.start"),
     "before the permit": Call(7, f"{GATE}.acquire_all", after=False),
     "before the request leaves": Call(7, SEND, after=False),
     "when the response arrives": Call(7, SEND),
