@@ -1,10 +1,11 @@
 """What a slice has seen so far: the loop guard and the certificate rest on it."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from hashlib import blake2b
-from itertools import takewhile
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from patra_ingest.errors import EndpointHalted, NotSent, SliceIncomplete, SliceTooBig
 from patra_ingest.executor.certificate import unpack_ids
@@ -18,6 +19,7 @@ T = TypeVar("T")
 
 _MOST_EMPTY_PAGES = 5  # some sources hand out a few between full ones
 _MOST_KNOWN_PAGES = 3
+_SUMMED = ("reqCount", "429Count")
 
 
 @dataclass
@@ -30,6 +32,11 @@ class History:
     pages: set[str] = field(default_factory=set)  # what tells the pages apart
     attempts: list[dict[str, Any]] = field(default_factory=list)
     requests: int = 0
+    empty_pages: int = 0  # how many of the last pages brought nothing
+    known_pages: int = 0  # … brought only ids that were known before
+    promised: int | None = None  # what the source said last about how much there is
+    spent: timedelta = timedelta(0)  # with asking, and with waiting for it
+    _sums: Counter[str] = field(default_factory=Counter)
 
     @classmethod
     def of(cls, batches: Sequence[dict[str, Any]]) -> "History":
@@ -44,12 +51,6 @@ class History:
         """How often the batch at hand had to be asked for again."""
         return len(self.attempts)
 
-    @property
-    def promised(self) -> int | None:
-        """What the source said last about how much there is."""
-        totals = [s["total"] for s in self.batches if s.get("total") is not None]
-        return totals[-1] if totals else None
-
     def count(self, ask: Callable[[], T]) -> T:
         """Send one request of the batch at hand, once, and count it if it left."""
         self.requests += 1
@@ -60,30 +61,28 @@ class History:
             raise
 
     def add(self, stats: dict[str, Any]) -> None:
-        """Take a committed batch in and begin to count for the next one."""
+        """Take a committed batch in and begin to count for the next one.
+
+        Whatever is asked of the past at every page is summed up here: a slice may have thousands.
+        """
         self.batches.append(stats)
         if stats.get("phase") != "DETAIL":
+            found = stats.get("listed", stats["itemsCount"])
             self.ids |= unpack_ids(stats["idKeys"])
             self.pages.add(stats.get("pageHash", ""))
-            self.walked += stats.get("listed", stats["itemsCount"])
+            self.walked += found
+            self.empty_pages = 0 if found else self.empty_pages + 1
+            self.known_pages = self.known_pages + 1 if stats.get("onlyKnown") else 0
+        if stats.get("total") is not None:
+            self.promised = stats["total"]
+        self._sums.update({key: stats.get(key, 0) for key in _SUMMED})
+        told = stats.get("latencyMs", 0) + stats.get("waitedMs", 0)
+        self.spent += timedelta(milliseconds=told)
         self.attempts, self.requests = [], 0
 
-    @property
-    def empty_pages(self) -> int:
-        """How many of the last pages brought nothing."""
-        walked = [stats for stats in self.batches if stats.get("phase") != "DETAIL"]
-        found = [stats.get("listed", stats["itemsCount"]) for stats in walked]
-        return len(list(takewhile(lambda count: count == 0, reversed(found))))
-
-    @property
-    def known_pages(self) -> int:
-        """How many of the last pages brought only ids that were known before."""
-        walked = [stats for stats in self.batches if stats.get("phase") != "DETAIL"]
-        return len(list(takewhile(lambda stats: stats.get("onlyKnown"), reversed(walked))))
-
-    def total(self, key: str) -> int:
+    def total(self, key: Literal["reqCount", "429Count"]) -> int:
         """Return the sum of a number over all batches."""
-        return sum(stats.get(key, 0) for stats in self.batches)
+        return self._sums[key]
 
 
 def require_sense(decoded: Decoded, mapped: Mapped, page: Page, history: History) -> None:

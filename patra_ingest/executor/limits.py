@@ -5,7 +5,7 @@ deeper than expected, or that the source keeps turning us away, counts only wher
 cutting a slice again whole would repeat all its pages.
 """
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -25,18 +25,31 @@ _THROTTLED_SHARE = 0.05
 
 def find_excess(work: Work, history: History) -> SliceTooBig | None:
     """Return why the rest of a slice must be cut again before its next page is asked for."""
-    planning, requests = work.plan.spec.planning, history.total("reqCount")
+    excess = _over_budget(work, history)
+    too_much = excess or _out_of_hand(work, history)
+    if too_much is None:
+        return None
     rest = find_rest(work, history)
     if not is_cuttable(work, rest or work.bounds):
         return None
-    spent = timedelta(milliseconds=sum(_millis(stats) for stats in history.batches))
+    return excess or (None if rest is None else too_much)
+
+
+def _over_budget(work: Work, history: History) -> SliceTooBig | None:
+    planning, requests = work.plan.spec.planning, history.total("reqCount")
     if planning.slice_requests is not None and requests >= planning.slice_requests:
-        return _budget(f"{requests} requests are all that planning.slice_requests allows", history)
-    if planning.slice_time is not None and spent >= planning.slice_time:
-        return _budget(f"{spent} is all that planning.slice_time allows", history)
-    if requests < _FEW_REQUESTS or rest is None:
+        told = f"{requests} requests are all that planning.slice_requests allows"
+    elif planning.slice_time is not None and history.spent >= planning.slice_time:
+        told = f"{history.spent} is all that planning.slice_time allows"
+    else:
         return None
-    turned_away = history.total("429Count")
+    return SliceTooBig(ResliceReason.BUDGET, told, history.promised)
+
+
+def _out_of_hand(work: Work, history: History) -> SliceTooBig | None:
+    requests, turned_away = history.total("reqCount"), history.total("429Count")
+    if requests < _FEW_REQUESTS:
+        return None
     if turned_away > requests * _THROTTLED_SHARE:
         told = f"{turned_away} of {requests} requests were turned away"
         return SliceTooBig(ResliceReason.THROTTLED, told, history.promised)
@@ -84,14 +97,6 @@ def remaining(work: Work, history: History) -> dict[str, Any]:
     """
     rest = find_rest(work, history)
     return {"bounds": rest.as_json()["bounds"]} if rest and is_cuttable(work, rest) else {}
-
-
-def _budget(told: str, history: History) -> SliceTooBig:
-    return SliceTooBig(ResliceReason.BUDGET, told, history.promised)
-
-
-def _millis(stats: dict[str, Any]) -> float:
-    return float(stats["latencyMs"] + stats["waitedMs"])
 
 
 def _instant(at: str | datetime) -> datetime:

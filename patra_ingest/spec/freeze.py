@@ -60,7 +60,7 @@ def frozen_call(
         "batching": _only(
             said(shaped.batching),
             *("ids_per_request", "ids_param", "join", "max_url", "parallel"),
-            *("two_phase_from", "combine_below"),
+            *("two_phase_from", "combine_below", "compress", "per_host", "pool", "backpressure"),
         ),
         "retry": said(shaped.retry),
         "rate": {k: v for k, v in said(shaped.rate).items() if k != "vendor"},

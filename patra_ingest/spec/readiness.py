@@ -6,7 +6,12 @@ promise that is not kept, so the planner refuses and says what is missing.
 
 from collections.abc import Iterator
 
-from patra_ingest.model.codes import UpperBound, WatermarkSource
+from patra_ingest.model.codes import (
+    BackpressureStrategy,
+    PayloadCompressStrategy,
+    UpperBound,
+    WatermarkSource,
+)
 from patra_ingest.spec.platform import PLATFORM
 from patra_ingest.spec.snapshot import SpecSnapshot
 
@@ -14,11 +19,21 @@ from patra_ingest.spec.snapshot import SpecSnapshot
 _DEFAULTS = {
     "http": ("http2",),
 }
+# How batches are made and sent today; a pack that wants it otherwise cannot be run.
+_USUAL = {
+    "parallel": 1,
+    "compress": PayloadCompressStrategy.NONE,
+    "backpressure": BackpressureStrategy.BLOCK,
+    "per_host": None,
+    "pool": None,
+    "two_phase_from": None,
+    "combine_below": None,
+}
 
 
 def find_missing(spec: SpecSnapshot) -> list[str]:
     """Return what the executor lacks for this spec, in words of the pack language."""
-    return [*_page(spec), *_window(spec), *_policies(spec)]
+    return [*_page(spec), *_window(spec), *_batching(spec), *_policies(spec)]
 
 
 def _page(spec: SpecSnapshot) -> Iterator[str]:
@@ -33,6 +48,13 @@ def _window(spec: SpecSnapshot) -> Iterator[str]:
         yield "window.upper_bound OPEN without response.client_window"
     if spec.window.freshness:
         yield "window.freshness"
+
+
+def _batching(spec: SpecSnapshot) -> Iterator[str]:
+    asked = [spec.batching, *([spec.detail.batching] if spec.detail else [])]
+    for key, usual in _USUAL.items():
+        if any(getattr(batching, key) not in (None, usual) for batching in asked):
+            yield f"batching.{key}"
 
 
 def _policies(spec: SpecSnapshot) -> Iterator[str]:

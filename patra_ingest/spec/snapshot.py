@@ -11,11 +11,13 @@ from pydantic import Field
 
 from patra_ingest.model.codes import (
     BackoffPolicyType,
+    BackpressureStrategy,
     CalendarAlign,
     EndpointUsage,
     HttpMethod,
     InboundLocation,
     Operation,
+    PayloadCompressStrategy,
     RetryAfterPolicy,
     UpperBound,
     WatermarkSource,
@@ -166,8 +168,13 @@ class BatchingSpec(Word):
     join: str
     max_url: int
     parallel: int
+    # None of these is run yet: `readiness` says so of a spec that asks for one.
     two_phase_from: int | None = None
     combine_below: int | None = None
+    compress: PayloadCompressStrategy | None = None
+    per_host: int | None = None
+    pool: int | None = None
+    backpressure: BackpressureStrategy | None = None
 
 
 class RetrySpec(Word):

@@ -71,6 +71,17 @@ def assert_whole(home):
     assert sum(one["inserted"] for one in batches(home)) == COUNT
 
 
+def assert_ahead_was_skipped(home, why):
+    """Nothing failed: a page that was written down and is asked for in another slice is SKIPPED."""
+    left = home.rows(
+        "SELECT b.status_code, b.error, b.stats FROM ing_task_run_batch b"
+        " JOIN ing_task_run r ON r.id = b.run_id WHERE r.status_code = 'PARTIAL'"
+        " AND b.status_code <> 'SUCCEEDED'"
+    )
+    assert {(one.status_code, one.stats) for one in left} == {("SKIPPED", None)}
+    assert all(one.error.startswith(f"{why}: ") for one in left)
+
+
 def test_the_rest_of_a_slice_begins_at_the_last_second_that_was_seen(home):
     with listening(answer) as server:
         home.apply(a_source(server.url, works=an_ordered(slice_requests=2)))
@@ -90,6 +101,7 @@ def test_the_rest_of_a_slice_begins_at_the_last_second_that_was_seen(home):
     assert request[0] == "BUDGET"
     assert read_json(request[1])["bounds"]["time"]["from"].startswith("2025-09-01T06:00:00")
     assert_whole(home)
+    assert_ahead_was_skipped(home, "BUDGET")
     assert {proof["verdict"] for proof in proofs(home)} == {"COMPLETE"}
 
 

@@ -200,3 +200,15 @@ def test_a_signal_ends_a_worker_after_its_batch_and_a_second_one_does_no_harm(
     assert home.one("SELECT COUNT(*) FROM ing_task WHERE lease_owner IS NOT NULL") == 0
     left = "SELECT COUNT(*) FROM ing_task_run_batch WHERE status_code = 'RUNNING'"
     assert home.one(left) == 0
+
+
+def test_a_worker_that_stops_between_two_batches_leaves_none_that_failed(home, slow_box, in_days):
+    home.plan(sandbox_trigger(slow_box, in_days(0), in_days(2)))
+    stop = threading.Event()
+    with home.live() as live:
+        live.worker().work(Order(), stop, lambda _: stop.set())
+
+    left = home.rows("SELECT status_code, COUNT(*) FROM ing_task_run_batch GROUP BY status_code")
+    assert {tuple(row) for row in left} == {("SUCCEEDED", 1), ("SKIPPED", 1)}
+    home.work()
+    assert home.one("SELECT COUNT(*) FROM ing_task WHERE status_code <> 'SUCCEEDED'") == 0

@@ -1,0 +1,33 @@
+"""A word of the pack language that nothing is done with is refused, never ignored."""
+
+import pytest
+
+from patra_ingest.spec.readiness import find_missing
+from patra_ingest_tests.builders import a_spec
+
+
+@pytest.mark.parametrize(
+    ("said", "missing"),
+    [
+        pytest.param({"batching": {"parallel": 1}}, [], id="one after the other"),
+        pytest.param({"batching": {"parallel": 2}}, ["batching.parallel"], id="two at once"),
+        pytest.param({"batching": {"compress": "NONE"}}, [], id="bodies as they are"),
+        pytest.param({"batching": {"compress": "GZIP"}}, ["batching.compress"], id="packed bodies"),
+        pytest.param({"batching": {"backpressure": "BLOCK"}}, [], id="who comes too fast waits"),
+        pytest.param(
+            {"batching": {"backpressure": "DROP"}}, ["batching.backpressure"], id="or not"
+        ),
+        pytest.param({"batching": {"per_host": 2}}, ["batching.per_host"], id="connections"),
+        pytest.param({"batching": {"pool": 2}}, ["batching.pool"], id="open connections"),
+        pytest.param(
+            {"batching": {"two_phase_from": 9, "combine_below": 9}},
+            ["batching.two_phase_from", "batching.combine_below"],
+            id="few ids, treated otherwise",
+        ),
+        pytest.param({"paging": {"fetch_ahead": 2}}, ["paging.fetch_ahead"], id="pages ahead"),
+        pytest.param({"http": {"http2": True}}, ["http.http2"], id="another protocol"),
+        pytest.param({"http": {"http2": False}}, [], id="the usual protocol"),
+    ],
+)
+def test_what_the_executor_lacks_is_named_as_in_the_pack(said, missing):
+    assert find_missing(a_spec(**said)) == missing
