@@ -22,6 +22,7 @@ from patra_ingest.ledger.db import (
 )
 from patra_ingest.model.rates import Holder, SharedBucket
 
+_STEP = Decimal("0.000000001")  # the finest that a column holds
 _NAMES = (
     "tokens, refilled_at, rate_per_second, burst, in_flight_limit, configured_rate,"
     " cool_down_until, holders, cut_at, raised_at, warm_from, told, last_signal"
@@ -146,5 +147,5 @@ def _written(instant: datetime | None) -> str | None:
 
 
 def _decimal(value: Decimal | float | str) -> Decimal:
-    # SQLite keeps decimals as floats; their shortest notation is the number that was written.
-    return Decimal(str(value))
+    # SQLite keeps decimals as floats, and reads a text as one that may lie a step beside it.
+    return Decimal(str(value)).quantize(_STEP)
