@@ -23,7 +23,7 @@ STEPS = (
     ("raw store", RawStore, "put"),
     ("rate gate, take", RateGate, "acquire_all"),
     ("rate gate, give back", RateGate, "release"),
-    ("batch written down", run_batch.BatchRunner, "start"),
+    ("the next batch written down", run_batch, "start_batch"),
     ("commit, with records and outbox", run_batch.BatchRunner, "commit"),
     ("everything", TaskExecutor, "execute"),
 )

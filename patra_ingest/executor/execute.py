@@ -38,12 +38,7 @@ from patra_ingest.executor.resume import resume
 from patra_ingest.executor.ride_out import ride_out
 from patra_ingest.executor.run_batch import BatchRunner
 from patra_ingest.executor.token_cursor import forget_token, keep_token
-from patra_ingest.ledger.batches import (
-    count_beginnings,
-    fail_open_batches,
-    list_done,
-    skip_batch,
-)
+from patra_ingest.ledger.batches import close_open_batches, count_beginnings, list_done
 from patra_ingest.ledger.db import Db
 from patra_ingest.ledger.holds import place_hold
 from patra_ingest.ledger.plans import get_plan, try_complete_plan
@@ -263,9 +258,7 @@ class TaskExecutor:
             with self._db.write() as tx:
                 now = self._db.now(tx)
                 require_lease(tx, lease, now)
-                if attempt.ahead is not None:
-                    skip_batch(tx, attempt.ahead, end.error or "", now)
-                fail_open_batches(tx, work.run.id, end.error or "", now)
+                close_open_batches(tx, work.run.id, attempt.ahead, end.error or "", now)
                 finish_run(tx, work.run.id, with_all_batches(tx, attempt, end), now)
                 return settle(tx, now)
         except LeaseLost:

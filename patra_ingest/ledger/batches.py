@@ -135,27 +135,28 @@ def finish_batch(tx: Connection, batch: BatchId, end: BatchEnd, now: datetime) -
 
 
 _SKIP = text("""
-    UPDATE ing_task_run_batch SET status_code = 'SKIPPED', error = :why, updated_at = :now
+    UPDATE ing_task_run_batch SET status_code = 'SKIPPED', error = :error, updated_at = :now
      WHERE id = :id AND status_code = 'RUNNING'
 """)
-
-
-def skip_batch(tx: Connection, batch: BatchId, why: str, now: datetime) -> None:
-    """Say of a batch that was written down, and never asked for, why it was not."""
-    ensure_transition(BatchStatus.RUNNING, BatchStatus.SKIPPED)
-    tx.execute(_SKIP, {"id": batch, "why": why, "now": instant_text(now)})
-
-
 _FAIL = text("""
     UPDATE ing_task_run_batch SET status_code = 'FAILED', error = :error, updated_at = :now
      WHERE run_id = :run AND status_code = 'RUNNING'
 """)
 
 
-def fail_open_batches(tx: Connection, run: RunId, error: str, now: datetime) -> None:
-    """Mark what a run leaves unfinished as FAILED, with the reason."""
+def close_open_batches(
+    tx: Connection, run: RunId, unasked: BatchId | None, error: str, now: datetime
+) -> None:
+    """Mark what a run leaves unfinished as FAILED, with the reason.
+
+    A batch that was written down ahead and never asked for has not failed: it is SKIPPED.
+    """
     ensure_transition(BatchStatus.RUNNING, BatchStatus.FAILED)
-    tx.execute(_FAIL, {"run": run, "error": error, "now": instant_text(now)})
+    ensure_transition(BatchStatus.RUNNING, BatchStatus.SKIPPED)
+    told = {"error": error, "now": instant_text(now)}
+    if unasked is not None:
+        tx.execute(_SKIP, {"id": unasked, **told})
+    tx.execute(_FAIL, {"run": run, **told})
 
 
 _CLOSE = text("""
