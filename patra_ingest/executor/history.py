@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from hashlib import blake2b
 from typing import Any, Literal, TypeVar
 
@@ -14,6 +14,7 @@ from patra_ingest.executor.drift import found_instead
 from patra_ingest.executor.mapping import Mapped
 from patra_ingest.executor.paging import Page
 from patra_ingest.model.codes import ResliceReason
+from patra_ingest.model.window import parse_instant
 
 T = TypeVar("T")
 
@@ -35,6 +36,9 @@ class History:
     empty_pages: int = 0  # how many of the last pages brought nothing
     known_pages: int = 0  # … brought only ids that were known before
     promised: int | None = None  # what the source said last about how much there is
+    newest: datetime | None = None  # the newest update time so far
+    confirmed: datetime | None = None  # … before the last page, which went on from there
+    in_order: bool = True  # no page said that it does not come in the order of its pack
     spent: timedelta = timedelta(0)  # with asking, and with waiting for it
     _sums: Counter[str] = field(default_factory=Counter)
 
@@ -75,6 +79,10 @@ class History:
             self.known_pages = self.known_pages + 1 if stats.get("onlyKnown") else 0
         if stats.get("total") is not None:
             self.promised = stats["total"]
+        self.in_order &= stats.get("ordered") is not False
+        if stats.get("observedMax"):
+            at = _instant(stats["observedMax"])
+            self.newest, self.confirmed = max(self.newest or at, at), self.newest
         self._sums.update({key: stats.get(key, 0) for key in _SUMMED})
         told = stats.get("latencyMs", 0) + stats.get("waitedMs", 0)
         self.spent += timedelta(milliseconds=told)
@@ -83,6 +91,17 @@ class History:
     def total(self, key: Literal["reqCount", "429Count"]) -> int:
         """Return the sum of a number over all batches."""
         return self._sums[key]
+
+
+def is_in_order(mapped: Mapped, history: History) -> bool:
+    """Return whether update times never fall, within a page and from the pages before it to it."""
+    first = mapped.first_time
+    goes_on = first is None or history.newest is None or history.newest <= first
+    return goes_on and mapped.is_ascending
+
+
+def _instant(at: str | datetime) -> datetime:
+    return at if isinstance(at, datetime) else parse_instant(at)
 
 
 def require_sense(decoded: Decoded, mapped: Mapped, page: Page, history: History) -> None:

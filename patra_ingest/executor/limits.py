@@ -5,7 +5,6 @@ deeper than expected, or that the source keeps turning us away, counts only wher
 cutting a slice again whole would repeat all its pages.
 """
 
-from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -14,7 +13,7 @@ from patra_ingest.executor.history import History
 from patra_ingest.executor.leased import Work
 from patra_ingest.model.bounds import Bounds
 from patra_ingest.model.codes import ResliceReason
-from patra_ingest.model.window import Window, floor_to, parse_instant
+from patra_ingest.model.window import Window, floor_to
 from patra_ingest.spec.paging import OffsetPaging, PagePaging
 from patra_ingest.spec.words import Consistency
 
@@ -70,7 +69,8 @@ def find_rest(work: Work, history: History) -> Bounds | None:
     """Return what of a slice is still to be asked for; None when that cannot be told.
 
     It can where items come in the order of their update times and none is skipped when others
-    move: everything before the newest one seen has then been read.
+    move: everything before the newest one seen has then been read. What the last page ends with
+    does not count: only a page that goes on from there shows that the source keeps to its order.
     """
     spec, bounds = work.plan.spec, work.bounds
     paging, window = spec.paging, bounds.window
@@ -78,13 +78,9 @@ def find_rest(work: Work, history: History) -> Bounds | None:
     shifts = by_number and paging.consistency is Consistency.UNSTABLE
     if window is None or spec.detail or paging.order != "ASC" or shifts:
         return None
-    if any(stats.get("ordered") is False for stats in history.batches):
-        return None  # the source does not do as its pack says
-    seen = [stats["observedMax"] for stats in history.batches if stats.get("observedMax")]
-    if not seen:
+    if history.confirmed is None or not history.in_order:  # it does not do as its pack says
         return None
-    newest = max(_instant(at) for at in seen)
-    start = floor_to(newest, spec.window.granularity, ZoneInfo(spec.window.zone))
+    start = floor_to(history.confirmed, spec.window.granularity, ZoneInfo(spec.window.zone))
     if not window.start < start < window.end:
         return None
     return Bounds(Window(start, window.end), splits=bounds.splits, partition=bounds.partition)
@@ -97,7 +93,3 @@ def remaining(work: Work, history: History) -> dict[str, Any]:
     """
     rest = find_rest(work, history)
     return {"bounds": rest.as_json()["bounds"]} if rest and is_cuttable(work, rest) else {}
-
-
-def _instant(at: str | datetime) -> datetime:
-    return at if isinstance(at, datetime) else parse_instant(at)

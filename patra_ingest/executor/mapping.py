@@ -60,6 +60,11 @@ class Mapped:
         return max(times, default=None)
 
     @property
+    def first_time(self) -> datetime | None:
+        """The update time that the page begins with."""
+        return next((r.source_updated_at for r in self.records if r.source_updated_at), None)
+
+    @property
     def is_ascending(self) -> bool:
         """Whether update times never fall from one record to the next."""
         times = [r.source_updated_at for r in self.records if r.source_updated_at]

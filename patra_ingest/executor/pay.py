@@ -7,7 +7,13 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from patra_ingest.clock import Clock
-from patra_ingest.errors import LedgerBusy, LedgerUnavailable, NotSent
+from patra_ingest.errors import (
+    EndpointHalted,
+    LedgerBusy,
+    LedgerUnavailable,
+    NotSent,
+    PlanError,
+)
 from patra_ingest.executor.leased import Work
 from patra_ingest.ledger.db import Db
 from patra_ingest.ledger.quotas import correct_spent, settle, try_spend
@@ -51,7 +57,7 @@ class Purse:
 
         Without a ledger the request is paid when it is back.
         """
-        rules = rules_of(call.rate)
+        rules = _rules_of(call)
         if not rules:
             return []
         cost = Decimal(str(call.rate.cost))
@@ -107,3 +113,10 @@ class Purse:
         else:
             work.healing.quota_soft_hits += 1
         raise NotSent(refusal.end, refusal.reason)
+
+
+def _rules_of(call: CallSpec) -> tuple[QuotaRule, ...]:
+    try:
+        return rules_of(call.rate)
+    except PlanError as error:  # the fault of this endpoint, and of no other (R10)
+        raise EndpointHalted(str(error)) from error

@@ -8,6 +8,7 @@ from patra_ingest.errors import SliceIncomplete, SliceTooBig
 from patra_ingest.executor.decoding import Decoded
 from patra_ingest.executor.history import (
     History,
+    is_in_order,
     is_known,
     page_hash,
     require_order,
@@ -58,7 +59,7 @@ def turn_page(work: Work, place: Place, decoded: Decoded, history: History) -> T
     numbers = _walk_numbers(work, page, decoded, mapped, after)
     numbers |= {"pageHash": page_hash(mapped), "onlyKnown": is_known(mapped, history)}
     if spec.paging.order == "ASC":
-        numbers["ordered"] = mapped.is_ascending
+        numbers["ordered"] = is_in_order(mapped, history)
     if spec.detail is None:
         whole = replace(mapped, records=[*mapped.records, *tombstones(decoded.gone)])
         return Turned(spec, whole, Place(following) if following else None, numbers)

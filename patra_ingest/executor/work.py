@@ -19,7 +19,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from patra_ingest.clock import Clock
 from patra_ingest.cursor.advance import CursorManager
-from patra_ingest.errors import LedgerUnreachable, PersonMustAct
+from patra_ingest.errors import LedgerBusy, LedgerUnreachable, PersonMustAct
 from patra_ingest.executor.attempt import TaskEnd
 from patra_ingest.executor.backpressure import Thresholds
 from patra_ingest.executor.ease import Pace
@@ -204,10 +204,13 @@ class Worker:
             idle = min(idle * 2, _LONGEST_IDLE_SECONDS)
 
     def _execute(self, lease: Lease, shift: "_Shift") -> None:
-        """Execute a task; if the ledger is cut off, its lease runs out and somebody goes on."""
+        """Execute a task; if the ledger is cut off, its lease runs out and somebody goes on.
+
+        One that is busy, or met us in a deadlock, has cost this attempt and not the worker.
+        """
         try:
             end = self._executor.execute(lease, shift.stop, shift.watch(lease))
-        except LedgerUnreachable:
+        except (LedgerUnreachable, LedgerBusy):
             end = TaskEnd.LEASE_LOST
             self._through(shift.stop, self._reach)
         shift.count_end(lease, end)

@@ -82,7 +82,7 @@ def assert_ahead_was_skipped(home, why):
     assert all(one.error.startswith(f"{why}: ") for one in left)
 
 
-def test_the_rest_of_a_slice_begins_at_the_last_second_that_was_seen(home):
+def test_the_rest_of_a_slice_begins_where_its_last_page_went_on(home):
     with listening(answer) as server:
         home.apply(a_source(server.url, works=an_ordered(slice_requests=2)))
         ends = harvest(home, rounds=8)
@@ -90,19 +90,53 @@ def test_the_rest_of_a_slice_begins_at_the_last_second_that_was_seen(home):
         assert ends[0] == "RESLICED"
         assert "FAILED" not in ends
         asked = [(one["from"], one["offset"]) for one in server.asked[:3]]
-    # The twentieth work lies at 6:00, and the twenty-first may lie there, too.
-    assert asked == [(stamp(0), "0"), (stamp(0), "10"), (stamp(360), "0")]
+    # The tenth work lies at 2:40, and the second page went on from there: others may lie there too.
+    assert asked == [(stamp(0), "0"), (stamp(0), "10"), (stamp(160), "0")]
     parent = next(one for one in slices(home) if one.parent_slice_id is None)
     assert (parent.status_code, read_instant(parent.done_to)) == (
         "PARTIAL",
-        day(0) + (day(1) - day(0)) / 4,
+        day(0) + (day(1) - day(0)) / 9,
     )
     request = home.rows("SELECT reason_code, remaining FROM ing_reslice_request ORDER BY id")[0]
     assert request[0] == "BUDGET"
-    assert read_json(request[1])["bounds"]["time"]["from"].startswith("2025-09-01T06:00:00")
+    assert read_json(request[1])["bounds"]["time"]["from"].startswith("2025-09-01T02:40:00")
     assert_whole(home)
     assert_ahead_was_skipped(home, "BUDGET")
     assert {proof["verdict"] for proof in proofs(home)} == {"COMPLETE"}
+
+
+def revised(place):
+    """Works in the order of their creation; one of them was changed late that day."""
+    return [
+        {**one, "updated": stamp(18 * 60) if n == place else one["updated"]}
+        for n, one in enumerate(SPREAD)
+    ]
+
+
+BACKWARDS = [{**one, "updated": stamp((5 - n // 10) * 240)} for n, one in enumerate(SPREAD)]
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        pytest.param(revised(9), id="the last item of a page is newer than the next page"),
+        pytest.param(revised(19), id="the last item of all that was read is newer than the rest"),
+        pytest.param(revised(14), id="an item amid a page is newer than those behind it"),
+        pytest.param(BACKWARDS, id="every page is in order, and the pages are not"),
+    ],
+)
+def test_a_source_that_does_not_keep_its_order_loses_nothing(home, listed):
+    def by_creation(asked):
+        found = between(listed, asked)
+        start = int(asked["offset"])
+        return 200, {"items": found[start : start + 10], "total": len(found)}
+
+    with listening(by_creation) as server:
+        home.apply(a_source(server.url, works=an_ordered(slice_requests=2)))
+        ends = harvest(home, rounds=12)
+
+    assert ends[0] == "RESLICED"
+    assert records(home) == ids(COUNT)
 
 
 @pytest.mark.parametrize(
@@ -204,7 +238,7 @@ def crowded(asked):
 
 
 @pytest.mark.parametrize(
-    ("limit", "is_cut"), [({"slice_requests": 3}, False), ({"max_pages": 3}, True)]
+    ("limit", "is_cut"), [({"slice_requests": 4}, False), ({"max_pages": 3}, True)]
 )
 def test_a_rest_that_cannot_be_cut_is_no_reason_to_fail(home, limit, is_cut):
     endpoint = an_ordered(**({} if is_cut else limit))

@@ -4,8 +4,11 @@ import threading
 
 import pytest
 
+from patra_ingest.errors import EndpointHalted, PlanError
+from patra_ingest.executor.pay import Purse
 from patra_ingest.executor.work import Order
 from patra_ingest.ledger.db import read_json
+from patra_ingest_tests.builders import a_spec
 from patra_ingest_tests.fakes import Died, dying
 from patra_ingest_tests.pipeline.harness import Home
 from patra_ingest_tests.pipeline.library import Library, a_library
@@ -277,3 +280,19 @@ def test_a_tombstone_deletes_the_record_and_counts_as_an_answer(home):
     assert sum(one["deleted"] for one in batches(home)) == 1
     stats = home.rows("SELECT stats FROM ing_task_run WHERE status_code = 'SUCCEEDED'")
     assert sum(read_json(row[0])["deleted"] for row in stats) == 1
+
+
+TOO_SMALL = {"key": "fetch", "quotas": [{"limit": 1, "per": "1m", "kind": "SLIDING"}]}
+
+
+def test_a_quota_of_the_details_that_cannot_be_kept_is_refused_when_planned(home):
+    with listening(Library(2)) as server:
+        home.apply(a_library(server.url, rate={"per_second": 10, **TOO_SMALL}))
+
+        with pytest.raises(PlanError, match="sliding quota 1 per 1m of fetch"):
+            harvest(home)
+
+
+def test_a_plan_with_such_a_quota_halts_its_endpoint_and_no_worker():
+    with pytest.raises(EndpointHalted, match="sliding quota"):
+        Purse(None, None).pay(None, a_spec(rate=TOO_SMALL))

@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import event
 
 from patra_ingest.clock import SystemClock
+from patra_ingest.errors import LedgerBusy
 from patra_ingest.executor.attempt import TaskEnd
 from patra_ingest.executor.work import Order, Worker
 from patra_ingest.ledger.db import instant_text
@@ -165,6 +166,23 @@ def test_idle_lanes_go_home_with_the_last_task(bare):
 
     assert drained.tasks == {"SUCCEEDED": 1}
     assert time.monotonic() - began < 0.5 * SleepyClock.TIMES * 0.1, "they were told, not late"
+
+
+def test_a_ledger_that_is_busy_costs_an_attempt_and_not_the_worker(bare):
+    class Unlucky(PretendExecutor):
+        def execute(self, lease, stop, on_batch):
+            if not self.order:
+                self.order.append("met in a deadlock")
+                raise LedgerBusy("The ledger is locked ((1213, 'Deadlock found')).", "Wait.")
+            return super().execute(lease, stop, on_batch)
+
+    queue(bare, source=2)
+    with bare.live() as live:
+        term = timedelta(seconds=1)  # then somebody goes on with the task
+        worker = Worker(bare.db, live.clock, Unlucky(bare), live.cursors, "w", term)
+        drained = worker.work(Order(2, until_empty=True), threading.Event(), lambda _: None)
+
+    assert drained.tasks == {"SUCCEEDED": 2, "LEASE_LOST": 1}
 
 
 def test_an_idle_worker_looks_less_and_less_often(bare):

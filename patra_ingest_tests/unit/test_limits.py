@@ -91,18 +91,18 @@ def test_the_rest_begins_with_the_whole_grain_of_the_newest_item():
     rest = find_rest(ordered(), History.of([a_batch(observedMax=START), a_batch(), a_batch()]))
 
     assert rest.window == Window(AT_SIX.replace(microsecond=0), START + timedelta(days=1))
-    by_hour = find_rest(ordered(window={"granularity": "HOUR"}), walked(1))
+    by_hour = find_rest(ordered(window={"granularity": "HOUR"}), walked(2))
     assert by_hour.window.start == START + timedelta(hours=6)
 
 
 def test_the_rest_keeps_what_else_the_slice_is_cut_by():
     bounds = Bounds(days(0, 1), partition="de")
 
-    assert find_rest(ordered(bounds), walked(1)).partition == "de"
+    assert find_rest(ordered(bounds), walked(2)).partition == "de"
 
 
 def test_times_are_read_as_the_ledger_keeps_them():
-    rest = find_rest(ordered(), walked(1, observedMax="2025-09-01T06:00:07.500000Z"))
+    rest = find_rest(ordered(), walked(2, observedMax="2025-09-01T06:00:07.500000Z"))
 
     assert rest.window.start == AT_SIX.replace(microsecond=0)
 
@@ -110,13 +110,15 @@ def test_times_are_read_as_the_ledger_keeps_them():
 @pytest.mark.parametrize(
     ("work", "history"),
     [
-        pytest.param(a_work(), walked(1), id="no order"),
-        pytest.param(a_work(a_search()), walked(1), id="details come in any order"),
-        pytest.param(ordered(), walked(1, observedMax=None), id="no times"),
+        pytest.param(a_work(), walked(2), id="no order"),
+        pytest.param(a_work(a_search()), walked(2), id="details come in any order"),
+        pytest.param(ordered(), walked(2, observedMax=None), id="no times"),
         pytest.param(ordered(), walked(0), id="no page"),
-        pytest.param(ordered(), walked(1, observedMax=START), id="still at its beginning"),
-        pytest.param(ordered(), walked(1, observedMax=START + timedelta(days=2)), id="beyond it"),
-        pytest.param(ordered(Bounds(pages=PageRange(1, 9))), walked(1), id="pages have no time"),
+        pytest.param(ordered(), walked(1), id="no page went on from there"),
+        pytest.param(ordered(), walked(3, ordered=False), id="the source keeps no order"),
+        pytest.param(ordered(), walked(2, observedMax=START), id="still at its beginning"),
+        pytest.param(ordered(), walked(2, observedMax=START + timedelta(days=2)), id="beyond it"),
+        pytest.param(ordered(Bounds(pages=PageRange(1, 9))), walked(2), id="pages have no time"),
     ],
 )
 def test_a_rest_that_is_not_known_is_not_guessed(work, history):
@@ -132,14 +134,14 @@ def test_numbered_pages_that_may_shift_prove_nothing(consistency, is_known):
         paging={**numbered, "offset_param": "start", "consistency": consistency},
     )
 
-    assert (find_rest(a_work(spec), walked(1)) is not None) == is_known
+    assert (find_rest(a_work(spec), walked(2)) is not None) == is_known
 
 
 def test_a_rest_too_short_to_be_cut_is_not_handed_to_the_planner():
     end = START + timedelta(days=1)
-    history = walked(1, observedMax=end - timedelta(seconds=1))
+    history = walked(2, observedMax=end - timedelta(seconds=1))
 
     assert remaining(ordered(), history) == {}
     assert reason(ordered(slice_requests=1), history) is None, "one more page and it is done"
-    earlier = walked(1, observedMax=end - timedelta(seconds=2))
+    earlier = walked(2, observedMax=end - timedelta(seconds=2))
     assert remaining(ordered(), earlier)["bounds"]["time"]["from"].startswith("2025-09-01T23:59:58")
