@@ -1,7 +1,6 @@
 """Records per second through the whole engine, and through a loop that does the least possible."""
 
 import os
-import sqlite3
 import statistics
 import subprocess
 import sys
@@ -10,11 +9,7 @@ import time
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
-import httpx
-import orjson
-import pymysql
-from sqlalchemy import make_url
-
+from bench.bare import PAGE, run_bare
 from bench.ledgers import fresh_mysql
 from patra_ingest.cli.setup import prepare
 from patra_ingest.executor.work import Order
@@ -31,69 +26,8 @@ RECORDS = 20_000
 DAYS = 8
 START = datetime(2026, 1, 1, tzinfo=UTC)
 REPEATS = 3
-PAGE = 100
 LATENCY_MS = 50.0
 MANY = int(os.environ.get("BENCH_RECORDS", "100000"))
-
-
-def bare_loop(url, upsert):
-    """Fetch, parse, upsert one page after the other: no ledger, no proof, no resume."""
-    count = 0
-    with httpx.Client(trust_env=False) as client:
-        cursor = "*"
-        while True:
-            page = client.get(f"{url}/works", params={"rows": PAGE, "cursor": cursor})
-            message = orjson.loads(page.content)["message"]
-            items = message["items"]
-            upsert([(i["DOI"], i["indexed"]["date-time"], orjson.dumps(i).decode()) for i in items])
-            count += len(items)
-            if len(items) < PAGE:
-                return count
-            cursor = message["next-cursor"]
-
-
-def bare_sqlite(url, folder):
-    """Run the bare loop into a SQLite file of its own."""
-    db = sqlite3.connect(folder / f"bare-{uuid4().hex}.db", isolation_level=None)
-    db.execute("PRAGMA journal_mode=WAL")
-    db.execute("PRAGMA synchronous=NORMAL")
-    db.execute("CREATE TABLE r (id TEXT PRIMARY KEY, updated TEXT, payload TEXT)")
-    sql = "INSERT INTO r VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET payload = excluded.payload"
-
-    def upsert(rows):
-        db.execute("BEGIN")
-        db.executemany(sql, rows)
-        db.execute("COMMIT")
-
-    return bare_loop(url, upsert)
-
-
-def bare_mysql(url, mysql_url):
-    """Run the bare loop into a MySQL table of its own."""
-    parsed = make_url(mysql_url)
-    db = pymysql.connect(
-        host=parsed.host,
-        port=parsed.port,
-        user=parsed.username,
-        password=parsed.password or "",
-        database=parsed.database,
-        charset="utf8mb4",
-    )
-    with db, db.cursor() as cursor:
-        cursor.execute("DROP TABLE IF EXISTS bare")
-        cursor.execute(
-            "CREATE TABLE bare (id VARCHAR(512) COLLATE utf8mb4_bin PRIMARY KEY,"
-            " updated VARCHAR(40), payload JSON)"
-        )
-        sql = (
-            "INSERT INTO bare VALUES (%s, %s, %s) ON DUPLICATE KEY UPDATE payload = VALUES(payload)"
-        )
-
-        def upsert(rows):
-            cursor.executemany(sql, rows)
-            db.commit()
-
-        return bare_loop(url, upsert)
 
 
 def engine(url, folder, db_url, lanes, records=RECORDS, page_size=PAGE):
@@ -115,20 +49,12 @@ def engine(url, folder, db_url, lanes, records=RECORDS, page_size=PAGE):
     return taken
 
 
-def timed(run, *arguments):
-    """Return the seconds that a call takes."""
-    began = time.perf_counter()
-    run(*arguments)
-    return time.perf_counter() - began
-
-
 def compare_harvest(folder, mysql_url):
     """Print the speeds beside a bare loop's, each pair in one run, and the medians' ratio."""
     with start_sandbox(World(RECORDS, START, DAYS, 1)) as box:
-        bare_sqlite(box.url, folder)
         times = {"bare loop": [], "1 lane": [], "4 lanes": []}
         for _ in range(REPEATS):
-            times["bare loop"].append(timed(bare_sqlite, box.url, folder))
+            times["bare loop"].append(run_bare(box.url, folder)[0])
             times["1 lane"].append(engine(box.url, folder, "", 1))
             times["4 lanes"].append(engine(box.url, folder, "", 4))
         _print("SQLite", times)
@@ -136,7 +62,7 @@ def compare_harvest(folder, mysql_url):
             times = {"bare loop": [], "1 lane": [], "4 lanes": []}
             for _ in range(REPEATS):
                 with fresh_mysql(mysql_url) as url:
-                    times["bare loop"].append(timed(bare_mysql, box.url, url))
+                    times["bare loop"].append(run_bare(box.url, url)[0])
                 with fresh_mysql(mysql_url) as url:
                     times["1 lane"].append(engine(box.url, folder, url, 1))
                 with fresh_mysql(mysql_url) as url:
