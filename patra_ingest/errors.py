@@ -16,6 +16,7 @@ IngestError
 │   ├── Unreachable           … because no whole answer came
 │   ├── Throttled             … and not before `retry_at`
 │   │   └── NotSent               … because our own gate or a quota let nothing through
+│   │       └── CredentialSpent       … with this credential; another one may have some left
 │   └── CredentialRefused     … with a new token, or with another credential
 ├── RequestRejected       L2: this batch is FAILED; sending it again cannot help
 ├── BadRecord             L3: quarantine one item, keep the rest of the batch
@@ -126,6 +127,10 @@ class Throttled(TransientError):
 
 class NotSent(Throttled):
     """L1: our own gate, or a quota, let the request not through; the source was not asked."""
+
+
+class CredentialSpent(NotSent):
+    """L1: what the source allows one credential is used up in our books."""
 
 
 class CredentialRefused(TransientError):

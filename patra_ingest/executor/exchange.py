@@ -15,6 +15,7 @@ from typing import Any
 from patra_ingest.clock import Clock
 from patra_ingest.errors import (
     CredentialRefused,
+    CredentialSpent,
     EndpointHalted,
     IngestError,
     PageTooBig,
@@ -45,7 +46,6 @@ from patra_ingest.spec.snapshot import AuthSpec, CallSpec
 from patra_ingest.spec.words import Action
 from patra_ingest.transport.auth import Authenticator, Signed
 from patra_ingest.transport.client import Transport
-from patra_ingest.transport.hiding import hide_in_body
 from patra_ingest.transport.messages import Request, Response
 from patra_ingest.transport.redirects import find_redirect
 
@@ -115,8 +115,7 @@ class Exchange:
     def count(self, work: Work, request: Request, where: str) -> int:
         """Return the number that the answer to a counting request has at a path."""
         spec = work.plan.spec
-        signed = self._signed(work, request, spec.auth)
-        reply = self._deliver(work, spec, signed, None)
+        signed, reply = self._answered(work, spec, request, None)
         self._renew(spec, signed, reply.meaning)
         self._note(work, spec, reply.meaning)
         if isinstance(reply.meaning, IngestError):
@@ -158,8 +157,7 @@ class Exchange:
         is_suspect: bool = False,
     ) -> Exchanged:
         """Send one written request and read its answer."""
-        signed = self._signed(work, request, call.auth)
-        reply = self._deliver(work, call, signed, paging)
+        signed, reply = self._answered(work, call, request, paging)
         self._renew(call, signed, reply.meaning)
         if isinstance(reply.meaning, TransientError):
             self._note(work, call, reply.meaning, is_suspect)
@@ -196,6 +194,18 @@ class Exchange:
         with suppress(BodyUnreadable):  # "no matches" may be said in plain words
             require_echo(reply.response, reply.tree(), call, variables)
 
+    def _answered(
+        self, work: Work, call: CallSpec, request: Request, paging: Paging | None
+    ) -> tuple[Signed, _Reply]:
+        """Sign with the first credential that has something left in our books, and send."""
+        signed = self._signed(work, request, call.auth)
+        try:
+            return signed, self._deliver(work, call, signed, paging)
+        except CredentialSpent as spent:
+            if not self._upstream.auth.exhaust(call.auth, signed, spent.retry_at):
+                raise
+            return self._answered(work, call, request, paging)
+
     def _signed(self, work: Work, request: Request, auth: AuthSpec) -> Signed:
         owner = work.plan.namespace.provenance
         signed = self._upstream.auth.sign(request, auth, owner, work.stop)
@@ -219,13 +229,13 @@ class Exchange:
         self, work: Work, call: CallSpec, signed: Signed, paging: Paging | None
     ) -> _Reply:
         self._upstream.transport.prepare(signed.request)
-        with self._gate.permit(work, call) as passed:
+        with self._gate.permit(work, call, signed.credential_name) as passed:
             try:
                 sent = self._upstream.transport.send(signed.request, passed.permit)
-                response = _without_keys(sent)
             except TransientError as error:
                 self._note(work, call, error)
                 raise
+            response = sent.without_keys()
             tree = cache(lambda: read_tree(response, call.response, looks=looks_of(call)))
             meaning = self._unless_spent(call, signed, judge(response, call, tree, self._now()))
             # Before our place is free again: nobody slips in ahead of a silence.
@@ -281,17 +291,10 @@ class Exchange:
 
 def _note_nameless(provenance: str, templates: str) -> None:
     """Say once for each source that it would be told whom to write to, and is not."""
-    if provenance in _NAMELESS:
-        return
+    is_new = provenance not in _NAMELESS
     _NAMELESS.add(provenance)
-    if CONTACT in templates:
+    if is_new and CONTACT in templates:
         _log.warning(
             "%s is not told whom to write to: PATRA_CONTACT is empty; it may serve us last.",
             provenance,
         )
-
-
-def _without_keys(response: Response) -> Response:
-    """Return the answer without our keys: whoever is answered with one must not store it."""
-    body = hide_in_body(response.body, response.hidden)
-    return response if body is response.body else replace(response, body=body)

@@ -19,6 +19,7 @@ from patra_ingest.rate.gate import RateGate
 from patra_ingest.rate.permit import Permit
 from patra_ingest.rate.signals import Complaint, Cost, Signal, Silence, Words
 from patra_ingest.rate.told import Told, read_told
+from patra_ingest.spec.quotas import key_of
 from patra_ingest.spec.snapshot import CallSpec, RateSpec
 from patra_ingest.spec.words import Action
 from patra_ingest.transport.messages import Response
@@ -41,6 +42,13 @@ class Passed:
     call: CallSpec
     permit: Permit
     charges: tuple[Charge, ...] = ()
+    used: str | None = None  # the credential it is signed with
+
+    @property
+    def told_key(self) -> str:
+        """The key of the budget that the answer speaks of when it says how much is left."""
+        own = key_of(self.call.rate, self.used)
+        return own if any(one.key == own for one in self.charges) else self.call.rate.key
 
 
 class Gatekeeper:
@@ -53,12 +61,12 @@ class Gatekeeper:
         self._heard: dict[str, tuple[Told, float]] = {}
 
     @contextmanager
-    def permit(self, work: Work, call: CallSpec) -> Iterator[Passed]:
+    def permit(self, work: Work, call: CallSpec, used: str | None) -> Iterator[Passed]:
         """Hold a permit that is paid for; Throttled when none can be had soon."""
         deadline = self._clock.now() + LONGEST_WAIT
         with self._gate.permit_all(budgets_of(call.rate), deadline, work.stop) as permit:
             # Last: who has to be silent pays for nothing.
-            yield Passed(call, permit, tuple(self._purse.pay(work, call)))
+            yield Passed(call, permit, tuple(self._purse.pay(work, call, used)), used)
 
     def report(
         self,
@@ -114,7 +122,7 @@ class Gatekeeper:
         paid = Decimal(str(passed.call.rate.cost))
         if cost is not None and cost != paid:
             self._purse.settle(work, passed.charges, cost)
-        self._purse.believe(passed.charges, passed.call.rate.key, told)
+        self._purse.believe(passed.charges, passed.told_key, told)
         return _NOTHING if cost is None else cost - paid
 
 

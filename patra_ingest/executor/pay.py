@@ -8,6 +8,7 @@ from decimal import Decimal
 
 from patra_ingest.clock import Clock
 from patra_ingest.errors import (
+    CredentialSpent,
     EndpointHalted,
     LedgerBusy,
     LedgerUnavailable,
@@ -26,7 +27,7 @@ from patra_ingest.model.quotas import (
     spending_share,
 )
 from patra_ingest.rate.told import Told
-from patra_ingest.spec.quotas import rules_of
+from patra_ingest.spec.quotas import key_of, rules_of
 from patra_ingest.spec.snapshot import CallSpec
 
 _NOTHING = Decimal(0)
@@ -52,17 +53,18 @@ class Purse:
         self._guard = threading.Lock()
         self._paying = threading.Lock()  # a debt is paid once
 
-    def pay(self, work: Work, call: CallSpec) -> list[Charge]:
+    def pay(self, work: Work, call: CallSpec, used: str | None = None) -> list[Charge]:
         """Take a request out of its quotas; Throttled until the one that refuses it ends.
 
+        `used` is the credential that it is signed with: CredentialSpent if only that has no more.
         Without a ledger the request is paid when it is back.
         """
-        rules = _rules_of(call)
+        rules = _rules_of(call, used)
         if not rules:
             return []
         cost = Decimal(str(call.rate.cost))
         try:
-            return self._pay(work, rules, cost)
+            return self._pay(work, rules, cost, key_of(call.rate, used))
         except _OUT_OF_REACH:
             self._owe(work, charges_at(rules, self._clock.now(), _NOTHING), cost)
             return []
@@ -93,7 +95,9 @@ class Purse:
         with self._guard:
             self._debts.append(_Debt(work.lease.slice_id, nothing, cost))
 
-    def _pay(self, work: Work, rules: tuple[QuotaRule, ...], cost: Decimal) -> list[Charge]:
+    def _pay(
+        self, work: Work, rules: tuple[QuotaRule, ...], cost: Decimal, own_key: str
+    ) -> list[Charge]:
         spec = work.plan.spec
         planning, operation = spec.planning, spec.operation
         share = spending_share(operation, planning.share_of(operation), planning.quota_margin)
@@ -112,11 +116,12 @@ class Purse:
             work.healing.quota_hard_hits += 1
         else:
             work.healing.quota_soft_hits += 1
-        raise NotSent(refusal.end, refusal.reason)
+        kind = CredentialSpent if refusal.key == own_key else NotSent
+        raise kind(refusal.end, refusal.reason)
 
 
-def _rules_of(call: CallSpec) -> tuple[QuotaRule, ...]:
+def _rules_of(call: CallSpec, used: str | None) -> tuple[QuotaRule, ...]:
     try:
-        return rules_of(call.rate)
+        return rules_of(call.rate, call.auth, used)
     except PlanError as error:  # the fault of this endpoint, and of no other (R10)
         raise EndpointHalted(str(error)) from error

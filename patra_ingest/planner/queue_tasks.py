@@ -118,9 +118,10 @@ def place_all(
     """Return the slices that fit, each with when it may start; what they speak for is reserved."""
     spec = plan.spec
     # What is counted by the minute is left to the gate: it would be hundreds of windows a slice.
-    rules = tuple(rule for rule in rules_of(spec.rate) if rule.period >= KEPT_FROM)
+    rules = tuple(rule for rule in rules_of(spec.rate, spec.auth) if rule.period >= KEPT_FROM)
     if spec.detail is not None:
-        rules_of(spec.detail.rate)  # what cannot be kept is refused here, not when it is executed
+        # What cannot be kept is refused here, not when it is executed.
+        rules_of(spec.detail.rate, spec.detail.auth)
     courtesy = spec.planning.courtesy if _is_large(plan) else None
     if not slices or (not rules and courtesy is None):
         return [(one, Placed(None, ())) for one in slices]

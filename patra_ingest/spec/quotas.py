@@ -6,8 +6,8 @@ from decimal import Decimal
 from patra_ingest.errors import PlanError
 from patra_ingest.model.quotas import QuotaRule, floor_amount
 from patra_ingest.spec.policies import Quota
-from patra_ingest.spec.snapshot import RateSpec
-from patra_ingest.spec.words import QuotaKind, duration_text
+from patra_ingest.spec.snapshot import AuthSpec, RateSpec
+from patra_ingest.spec.words import QuotaKind, RateScope, duration_text
 
 # Finer parts lose less of a sliding quota: twelve of them leave 12/13 of it to a steady harvest.
 _PARTS = 12
@@ -15,15 +15,33 @@ _PARTS = 12
 _MOST = Decimal(10**15)
 
 
-def rules_of(rate: RateSpec) -> tuple[QuotaRule, ...]:
+def rules_of(
+    rate: RateSpec, auth: AuthSpec | None = None, used: str | None = None
+) -> tuple[QuotaRule, ...]:
     """Return the quotas of the rate key and of every other budget the same request spends from.
 
-    Where a key has two limits for the same windows the smaller one counts. Raises PlanError for
-    a sliding quota that no fixed window can keep.
+    What the source counts by credential is counted for the one that is `used`, and for all of them
+    together: that is what a plan may speak for. Where a key has two limits for the same windows
+    the smaller one counts. Raises PlanError for a sliding quota that no fixed window can keep.
     """
     cost = Decimal(str(rate.cost))
-    keyed = [(rate.key, rate.quotas), *((shared.key, shared.quotas) for shared in rate.also)]
-    return _smallest(_rule(key, quota, cost) for key, quotas in keyed for quota in quotas)
+    signed = auth is not None and (auth.required or auth.chosen is not None)
+    many = len(auth.credentials) if auth and signed else 1
+    rules = [_rule(shared.key, quota, cost) for shared in rate.also for quota in shared.quotas]
+    for quota in rate.quotas:
+        if quota.scope is not RateScope.CREDENTIAL or many <= 1:
+            rules.append(_rule(rate.key, quota, cost))
+            continue
+        together = quota.model_copy(update={"limit": quota.limit * many})
+        rules.append(_rule(rate.key, together, cost))
+        if used is not None:
+            rules.append(_rule(key_of(rate, used), quota, cost))
+    return _smallest(rules)
+
+
+def key_of(rate: RateSpec, used: str | None) -> str:
+    """Return the key under which the requests with one credential are counted."""
+    return f"{rate.key}@{used}"
 
 
 def _smallest(rules: Iterable[QuotaRule]) -> tuple[QuotaRule, ...]:

@@ -7,7 +7,7 @@ from functools import cached_property
 from urllib.parse import quote
 
 from patra_ingest.spec.snapshot import HttpSpec
-from patra_ingest.transport.hiding import hide, hide_headers, strip_url
+from patra_ingest.transport.hiding import hide, hide_headers, hide_in_body, strip_url
 from patra_ingest.transport.redact import redact_headers, redact_url
 from patra_ingest.transport.retry_after import read_retry_after
 
@@ -134,6 +134,11 @@ class Response:
     def hide(self, text: str) -> str:
         """Return `text` without the secrets of the request: sources like to repeat a key."""
         return hide(text, self.hidden)
+
+    def without_keys(self) -> "Response":
+        """Return the answer without our keys: whoever is answered with one must not store it."""
+        body = hide_in_body(self.body, self.hidden)
+        return self if body is self.body else replace(self, body=body)
 
     @property
     def retry_at(self) -> datetime | None:
