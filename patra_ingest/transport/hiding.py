@@ -7,7 +7,7 @@ parameter called `k`, in a path or echoed in an error message is hidden as well.
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from urllib.parse import quote, unquote, unquote_plus, urlsplit, urlunsplit
+from urllib.parse import unquote, unquote_plus, urlsplit, urlunsplit
 
 from patra_ingest.transport.redact import HIDDEN
 
@@ -29,15 +29,20 @@ def hide_in_body(body: bytes, secrets: Iterable[str]) -> bytes:
 
     Only what is too long to be a word of somebody's record: a user name is no reason to change one.
     """
-    repeated = [one for one in secrets if len(one) >= _SURELY_A_KEY and _is_in(one, body)]
-    if not repeated:
-        return body
-    # Byte for byte: whatever its charset, what is not a key stays as it is.
-    return hide(body.decode("latin-1"), repeated).encode("latin-1")
+    for secret in sorted(secrets, key=len, reverse=True):
+        if len(secret) >= _SURELY_A_KEY and _may_be_in(secret, body):
+            # Byte for byte: whatever its charset, what is not a key stays as it is.
+            body = _bytes_pattern(secret).sub(HIDDEN.encode(), body)
+    return body
 
 
-def _is_in(secret: str, body: bytes) -> bool:
-    return secret.encode() in body or quote(secret, safe="").encode() in body
+def _may_be_in(secret: str, body: bytes) -> bool:
+    """Whether a body is worth a closer look: nearly all are not, and large ones are many.
+
+    Letters and digits are written as they are, or percent-encoded although nobody has to.
+    """
+    run, encoded = _longest_run(secret)
+    return run in body or (b"%" in body and encoded.search(body) is not None)
 
 
 def hide_headers(headers: Mapping[str, str], secrets: Iterable[str]) -> dict[str, str]:
@@ -81,10 +86,23 @@ def _pattern(secret: str) -> re.Pattern[str]:
     return re.compile(written)
 
 
+@lru_cache(256)
+def _bytes_pattern(secret: str) -> re.Pattern[bytes]:
+    return re.compile(_pattern(secret).pattern.encode("utf-8", "surrogatepass"))
+
+
+@lru_cache(256)
+def _longest_run(secret: str) -> tuple[bytes, re.Pattern[bytes]]:
+    """Return the longest run of letters and digits, and what finds one of them percent-encoded."""
+    run = max(re.findall("[A-Za-z0-9]*", secret), key=len)
+    ways = "|".join(_hex(ord(character)) for character in sorted(set(run)))
+    return run.encode(), re.compile(f"%(?:25)*(?:{ways})".encode())
+
+
 def _written(character: str) -> str:
     """Return a pattern of every way in which a character may be written."""
     ways = ["".join(f"%(?:25)*{_hex(byte)}" for byte in _bytes(character))]
-    if not character.isascii() or character in "<>&'":
+    if not (character.isascii() and character.isalnum()):
         ways.append("".join(rf"\\+u{unit}" for unit in _utf16(character)))
     if character in '"\\/':
         ways.append(r"\\+" + re.escape(character))

@@ -1,5 +1,6 @@
 """A secret is written down nowhere: not from a pack, not from a trigger, not from an answer."""
 
+import orjson
 import pytest
 from sqlalchemy import inspect
 
@@ -7,6 +8,7 @@ from patra_ingest.errors import CompileError, PackError
 from patra_ingest_tests.builders import a_pack, a_trigger, an_endpoint, day
 from patra_ingest_tests.fakes import upstream
 from patra_ingest_tests.pipeline.harness import Home
+from patra_ingest_tests.pipeline.walks import a_source, listening
 
 CANARY = "CANARY-8f3a91"
 QUERY = {"from": "${window.from|iso}", "to": "${window.last|iso}", "offset": "${page.offset}"}
@@ -45,6 +47,21 @@ def test_a_secret_that_the_upstream_repeats_reaches_no_table(home, status):
         assert source.asked
 
     assert tables_with_canary(home) == []
+
+
+def test_a_key_that_an_answer_writes_in_its_own_way_reaches_no_table(home, monkeypatch):
+    key = "Zm9vYmFy/QmF6MTIzNDU2Nzg5MA"
+    monkeypatch.setenv("CANARY_KEY", key)
+    credential = {"type": "API_KEY", "location": "HEADER", "field": "X-Key"}
+    auth = {"required": True, "credentials": {"k": {**credential, "secret": "env:CANARY_KEY"}}}
+    item = {"id": "a", "updated": "2025-09-01T00:00:00Z", "title": "t", "href": f"/?key={key}"}
+    body = orjson.dumps({"items": [item], "total": 1}).replace(b"/", b"\\/")
+    with listening(lambda _: (200, body)) as source:
+        home.apply(a_source(source.url, {"auth": auth}, works=an_endpoint()))
+        home.plan(a_trigger(start=day(0), end=day(1)))
+        home.work()
+
+    assert orjson.loads(home.one("SELECT payload FROM ing_record"))["href"] == "/?key=***"
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from patra_ingest.transport import hiding
 from patra_ingest.transport.hiding import hide, hide_in_body, strip_url
 from patra_ingest.transport.messages import Request, Response
 from patra_ingest_tests.builders import NOON
@@ -127,3 +128,36 @@ def test_a_body_without_a_key_is_not_copied():
     body = b'{"items": []}'
 
     assert hide_in_body(body, {KEY}) is body
+
+
+BASE64 = "Zm9vYmFy/QmF6+MTIzNDU2Nzg5MA=="
+
+
+@pytest.mark.parametrize(
+    "echo",
+    [
+        pytest.param(BASE64.replace("/", r"\/"), id="PHP's JSON"),
+        pytest.param(BASE64.replace("+", r"\u002B"), id="JSON that is safe in HTML"),
+        pytest.param(BASE64.replace("=", r"\u003d"), id="the same, in lower case"),
+        pytest.param(quote(BASE64), id="percent-encoded but for the slash"),
+        pytest.param(BASE64.replace("+", "%2b").replace("=", "%3d"), id="percent-encoded in part"),
+        pytest.param(quote(quote(BASE64, safe=""), safe=""), id="percent-encoded twice"),
+        pytest.param("".join(f"%{ord(one):02x}" for one in BASE64), id="needlessly encoded"),
+    ],
+)
+def test_a_body_loses_a_key_in_any_spelling(echo):
+    assert hide_in_body(f'{{"echo": "{echo}", "n": "é"}}'.encode(), {BASE64}) == (
+        '{"echo": "***", "n": "é"}'.encode()
+    )
+
+
+@pytest.mark.parametrize("spelling", sorted(set(spellings(f"{SECRET}{SECRET}"))))
+def test_a_body_loses_a_key_of_strange_characters(spelling):
+    assert hide_in_body(f"see {spelling} there".encode(), {SECRET * 2}) == b"see *** there"
+
+
+def test_a_large_body_without_a_key_is_not_looked_at_closely(monkeypatch):
+    body = b'{"url": "https%3A%2F%2Fh.example%2Fa", "title": "Zm9v"}' * 100_000
+    monkeypatch.setattr(hiding, "_bytes_pattern", None)
+
+    assert hide_in_body(body, {BASE64}) is body
