@@ -136,8 +136,8 @@ def run(  # noqa: PLR0913 - the options of a trigger
     else:
         for summary in summaries:
             print_summary(summary)
-    for problem in problems:
-        say(problem)
+        for problem in problems:
+            say(problem)
     if not all(summary.is_proved for summary in summaries):
         if not as_json:
             say(f"Not everything is proved yet: {say_rest(rests)}.")

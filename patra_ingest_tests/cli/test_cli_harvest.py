@@ -106,6 +106,14 @@ def test_a_quota_that_is_used_up_says_when_the_rest_is_due(patra, box, home):
     assert "queued tasks are due later, the next at" in ok(patra("work", "--until-empty"))
 
 
+def test_a_run_that_fails_prints_nothing_but_its_json(patra, box, home):
+    too_big = ("--set=cap.max=1", "--set=window.min_span=1d")
+    said = patra("run", "sandbox", "--endpoint=works", *WINDOW, at(box), *too_big, "--json")
+
+    assert (said.returncode, said.stderr) == (1, "")
+    assert json.loads(said.stdout)["errors"]
+
+
 def test_an_empty_status_says_how_to_begin(patra, home):
     assert "patra run SOURCE --from DATE" in ok(patra("status"))
 
