@@ -78,10 +78,14 @@ def work(
     source: Annotated[str, typer.Option(help="Only this source.")] = "",
     as_json: Json = False,
 ) -> None:
-    """Lease and execute tasks until told to stop; Ctrl-C stops after the current batch."""
+    """Lease and execute tasks until told to stop; Ctrl-C stops after the current batch.
+
+    With --until-empty the exit code is 1 when a task failed for good.
+    """
     from patra_ingest.executor.work import Order
     from patra_ingest.ledger.tasks import TaskFilter
-    from patra_ingest.views.queue import find_later
+    from patra_ingest.views.plan_summary import list_errors
+    from patra_ingest.views.queue import find_later, list_plans_of_worker
     from patra_ingest.wiring import open_ingest
 
     wanted = TaskFilter(provenance=source.lower() or None, operation=_operation(op) if op else None)
@@ -92,9 +96,15 @@ def work(
         drained = live.worker().work(Order(lanes, until_empty, wanted), stop, lambda _: None)
         with live.db.read() as tx:
             later, due = find_later(tx, live.clock.now())
-    _say_drained(drained, as_json)
+            failed = list_plans_of_worker(tx, live.worker_name) if drained.tasks["FAILED"] else []
+            errors = {plan_id: list_errors(tx, plan_id) for plan_id in failed}
+    _say_drained(drained, errors, as_json)
     if later and due and not as_json:
         say(f"{later} queued tasks are due later, the next at {due:%Y-%m-%d %H:%M}Z.")
+    if until_empty and drained.tasks["FAILED"]:
+        if not as_json:
+            say("What failed leaves a hole: mend its cause, then `patra run` fills it.")
+        raise typer.Exit(1)
 
 
 def run(  # noqa: PLR0913 - the options of a trigger
@@ -239,12 +249,15 @@ def read_instant(text: str, option: str) -> Any:
         raise PlanError(f"{option}: {error}.", "Use 2026-01-31 or 2026-01-31T12:00Z.") from None
 
 
-def _say_drained(drained: "Drained", as_json: bool) -> None:
+def _say_drained(
+    drained: "Drained", errors: "dict[PlanId, tuple[str, ...]]", as_json: bool
+) -> None:
     numbers = {
         "tasks": dict(drained.tasks),
         "batches": dict(drained.batches),
         "lowered": dict(drained.lowered),
         "raised": dict(drained.raised),
+        "errors": [error for found in errors.values() for error in found],
     }
     if as_json:
         print_json(numbers)
@@ -254,3 +267,6 @@ def _say_drained(drained: "Drained", as_json: bool) -> None:
     say(f"Tasks: {ends}. Pages: {sums['pages']}. Records: {sums['itemsCount']} seen.")
     for what, count in drained.lowered.items():
         say(f"Did less at once, {count} times: {what}.")
+    for plan_id, found in errors.items():
+        for error in found:
+            say(f"Failed in plan {plan_id}: {error}")

@@ -76,7 +76,7 @@ def summarize_plan(tx: Connection, plan_id: PlanId) -> PlanSummary:
         before,
         after,
         _seconds(tx, plan_id),
-        _errors(tx, plan_id),
+        list_errors(tx, plan_id),
     )
 
 
@@ -140,7 +140,8 @@ def _seconds(tx: Connection, plan_id: PlanId) -> float | None:
     return (read_instant(finished) - read_instant(started)).total_seconds()
 
 
-def _errors(tx: Connection, plan_id: PlanId) -> tuple[str, ...]:
+def list_errors(tx: Connection, plan_id: PlanId) -> tuple[str, ...]:
+    """Return what a few of a plan's tasks that have not succeeded ended with."""
     query = (
         "SELECT DISTINCT t.last_error_code, t.last_error_msg FROM ing_task t"
         " WHERE t.plan_id = :id AND t.last_error_msg IS NOT NULL AND t.status_code <> 'SUCCEEDED'"

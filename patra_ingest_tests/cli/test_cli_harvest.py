@@ -14,7 +14,7 @@ from patra_ingest.sandbox.behaviour import Behaviour
 from patra_ingest.sandbox.process import start_sandbox
 from patra_ingest.sandbox.world import World
 from patra_ingest_tests.builders import pack_text
-from patra_ingest_tests.fakes import wait_until
+from patra_ingest_tests.fakes import upstream, wait_until
 
 WORLD = World(records=120, start=datetime(2026, 1, 1, tzinfo=UTC), days=2, seed=1)
 WINDOW = ("--from=2026-01-01", "--to=2026-01-03")
@@ -75,7 +75,7 @@ def test_plan_and_work_are_a_run_in_two_commands_and_a_held_endpoint_waits(patra
 
     assert (planned["plan_id"], planned["slices"]) == (1, 2)
     assert held["held"] == "lunch"
-    assert nothing == {"tasks": {}, "batches": {}, "lowered": {}, "raised": {}}
+    assert nothing == {"tasks": {}, "batches": {}, "lowered": {}, "raised": {}, "errors": []}
 
     assert "1 holds lifted" in ok(patra("resume", "sandbox/works"))
     drained = json.loads(ok(patra("work", "--until-empty", "--lanes=2", "--json")))
@@ -112,6 +112,24 @@ def test_a_run_that_fails_prints_nothing_but_its_json(patra, box, home):
 
     assert (said.returncode, said.stderr) == (1, "")
     assert json.loads(said.stdout)["errors"]
+
+
+def test_a_worker_that_drains_the_queue_says_what_failed_for_good(patra, home):
+    with upstream(lambda _: (404, {"error": "no such path"})) as source:
+        for day in (1, 2):
+            window = (f"--from=2026-01-0{day}", f"--to=2026-01-0{day + 1}")
+            ok(patra("plan", "sandbox", "--endpoint=works", *window, at(source)))
+            form = ["--json"] if day == 2 else []
+            said = patra("work", "--until-empty", "--lanes=1", *form)
+            assert (said.returncode, said.stderr) == (1, "")
+            if form:
+                (error,) = json.loads(said.stdout)["errors"]
+                assert "404" in error
+            else:
+                assert "Tasks: 1 FAILED" in said.stdout
+                assert "Failed in plan 1: L2" in said.stdout
+                assert "404" in said.stdout
+                assert "`patra run` fills it" in said.stdout
 
 
 def test_an_empty_status_says_how_to_begin(patra, home):
