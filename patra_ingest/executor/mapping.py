@@ -1,7 +1,7 @@
 """An item becomes a record, or a bad item with the field that is to blame."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from itertools import pairwise
@@ -10,7 +10,6 @@ from zoneinfo import ZoneInfo
 
 import orjson
 
-from patra_ingest.errors import BadRecord
 from patra_ingest.executor.certificate import pack_ids
 from patra_ingest.executor.columns import (
     FieldColumn,
@@ -128,18 +127,44 @@ def _portions(items: list[Any], call: CallSpec, zone: ZoneInfo) -> "Iterator[_Pa
 
 
 def tombstones(ids: Sequence[str]) -> list[NewRecord]:
-    """Return the deletions that ids stand for; raise BadRecord for what cannot be an id.
+    """Return the deletions that ids stand for; `set_apart` finds what cannot be an id.
 
     They have no time of their own: a record keeps the one it has, so that an older version which
     arrives later stays old, and one that is as new brings the record back.
     """
-    for one in ids:
-        if flaw := find_id_flaw(one):
-            raise BadRecord("response.tombstones", flaw)
     return [
         NewRecord(one, None, keys.content_hash({"deleted": one}), True, b"", b"")
         for one in map(id_text, ids)
     ]
+
+
+def set_apart(mapped: Mapped, listed: int) -> Mapped:
+    """Return the same with the tombstones that cannot be ids among the bad items.
+
+    They are numbered behind the `listed` items of their page.
+    """
+    unfit = [
+        (record.provider_id, flaw)
+        for record in mapped.records
+        if record.is_tombstone and (flaw := find_id_flaw(record.provider_id))
+    ]
+    if not unfit:
+        return mapped
+    gone = {one for one, _ in unfit}
+    kept = [one for one in mapped.records if not one.is_tombstone or one.provider_id not in gone]
+    first = max(listed, *(item.item_no for item in mapped.bad), 0) + 1
+    bad = [
+        BadItem(
+            number,
+            None,
+            "response.tombstones",
+            flaw,
+            redact_text(one, _FRAGMENT_CHARS),
+            redact_text(one, _VALUE_CHARS),
+        )
+        for number, (one, flaw) in enumerate(unfit, first)
+    ]
+    return replace(mapped, records=kept, bad=[*mapped.bad, *bad])
 
 
 class _Page:

@@ -200,3 +200,26 @@ def tasks(home, endpoint):
 def cursors(home):
     rows = home.rows("SELECT endpoint_name, normalized_instant FROM ing_cursor")
     return {name: read_instant(at) for name, at in rows}
+
+
+def test_a_bad_tombstone_is_quarantined_and_stops_nothing(home):
+    def answer(asked):
+        items = [good(n, asked["from"]) for n in range(5)]
+        return 200, {"items": items, "total": 5, "gone": ["x1", "y" * 600, "z" * 600]}
+
+    with upstream(answer) as source:
+        home.apply(a_pack(source.url, works=an_endpoint(response={"tombstones": "$.gone"})))
+        home.plan(a_trigger(start=day(0), end=day(1)))
+        home.work()
+
+    stats = read_json(home.one("SELECT stats FROM ing_task_run_batch"))
+    assert home.one("SELECT status_code FROM ing_task") == "SUCCEEDED"
+    assert {key: stats[key] for key in ("itemsCount", "inserted", "deleted", "quarantined")} == {
+        "itemsCount": 8,
+        "inserted": 5,
+        "deleted": 1,
+        "quarantined": 2,
+    }
+    kept = home.rows("SELECT item_no, path, reason FROM ing_quarantine ORDER BY item_no")
+    flaw = "an id has 1 to 512 characters, this one 600"
+    assert [tuple(row) for row in kept] == [(n, "response.tombstones", flaw) for n in (6, 7)]

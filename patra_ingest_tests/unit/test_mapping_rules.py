@@ -1,11 +1,11 @@
 """What a pack says of items: deleted, retracted, to skip, hollow, and which values they have."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
-from patra_ingest.errors import BadRecord
-from patra_ingest.executor.mapping import map_items, tombstones
+from patra_ingest.executor.mapping import map_items, set_apart, tombstones
 from patra_ingest.expr.xml_tree import read_xml
 from patra_ingest.registry.pack import parse_pack
 from patra_ingest.registry.pack_file import PackText
@@ -221,5 +221,11 @@ def test_ids_alone_are_deletions():
 
 @pytest.mark.parametrize("unusable", ["", "  ", "x" * 513])
 def test_what_cannot_be_an_id_deletes_nothing_in_silence(unusable):
-    with pytest.raises(BadRecord, match=r"response\.tombstones"):
-        tombstones(["1", unusable])
+    page = mapped(an_item("a"), {"id": None})
+    whole = replace(page, records=[*page.records, *tombstones(["1", unusable])])
+
+    fit = set_apart(whole, 2)
+
+    assert [one.provider_id for one in fit.records] == ["a", "1"]
+    assert [(one.item_no, one.path) for one in fit.bad[1:]] == [(3, "response.tombstones")]
+    assert "an id has 1 to 512 characters" in fit.bad[1].reason
