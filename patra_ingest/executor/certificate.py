@@ -45,17 +45,23 @@ class Certificate:
     gone: int = 0  # ids that were asked for and that the source does not have
     bad: int = 0  # ids that the source cannot answer for
     found: int | None = None  # in two phases: the ids that the search found
+    quarantined: int = 0  # items that were seen and are no records: they could not be mapped
+    out_of_window: int = 0  # … or lie outside the window
 
     def as_json(self) -> dict[str, Any]:
         """Return the certificate as the ledger keeps it."""
-        return asdict(self)
+        proof = asdict(self)
+        proof["outOfWindow"] = proof.pop("out_of_window")
+        return proof
 
     def __str__(self) -> str:
         promised = "no total promised" if self.promised is None else f"{self.promised} promised"
         found = "" if self.found is None else f", {self.found} found"
+        bad = f", {self.quarantined} quarantined" if self.quarantined else ""
+        outside = f", {self.out_of_window} out of the window" if self.out_of_window else ""
         return (
-            f"{self.verdict}: {promised}{found}, {self.landed} landed over {self.pages} pages,"
-            f" {self.duplicates} seen twice, ended by {self.stop_rule}"
+            f"{self.verdict}: {promised}{found}, {self.landed} landed over {self.pages} pages"
+            f"{bad}{outside}, {self.duplicates} seen twice, ended by {self.stop_rule}"
         )
 
 
@@ -106,6 +112,8 @@ def certify(batches: Sequence[dict[str, Any]], promise: Promise) -> Certificate:
         gone=gone,
         bad=bad,
         found=len(ids) if in_two_phases else None,
+        quarantined=sum(stats.get("quarantined", 0) for stats in batches),
+        out_of_window=sum(stats.get("outOfWindow", 0) for stats in batches),
     )
 
 

@@ -140,5 +140,7 @@ def _read_place(runner: BatchRunner, clock: Clock, attempt: Attempt, read: Slice
     answer = ask_patiently(runner, attempt, place, number, clock)
     position, tries = attempt.work.position(place), tuple(history.attempts)
     read.pages.append(PageRead(number, position, answer.exchanges, answer.turned, tries))
-    history.add({**answer.turned.numbers, "retryCount": history.retries})
+    mapped = answer.turned.mapped
+    aside = {"quarantined": len(mapped.bad), "outOfWindow": mapped.out_of_window}
+    history.add({**answer.turned.numbers, **aside, "retryCount": history.retries})
     attempt.place = answer.turned.following

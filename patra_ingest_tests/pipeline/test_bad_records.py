@@ -223,3 +223,14 @@ def test_a_bad_tombstone_is_quarantined_and_stops_nothing(home):
     kept = home.rows("SELECT item_no, path, reason FROM ing_quarantine ORDER BY item_no")
     flaw = "an id has 1 to 512 characters, this one 600"
     assert [tuple(row) for row in kept] == [(n, "response.tombstones", flaw) for n in (6, 7)]
+
+
+def test_the_certificate_says_how_many_items_are_in_quarantine(home):
+    with upstream(lambda asked: page(asked, mixed)) as source:
+        home.apply(a_pack(source.url))
+        home.plan(a_trigger(start=day(0), end=day(1)))
+        home.work()
+
+    proof = read_json(home.one("SELECT certificate FROM ing_task_run"))
+    assert (proof["verdict"], proof["promised"], proof["landed"]) == ("COMPLETE", 25, 25)
+    assert (proof["quarantined"], proof["outOfWindow"]) == (len(BAD), 0)

@@ -146,6 +146,8 @@ def test_a_certificate_counts_over_all_pages():
         "gone": 0,
         "bad": 0,
         "found": None,
+        "quarantined": 0,
+        "outOfWindow": 0,
     }
 
 
@@ -197,3 +199,19 @@ def test_packed_ids_can_be_counted_again():
     assert len(unpack_ids(pack_ids(["a", "b", "a"]))) == 2
     assert unpack_ids(pack_ids([])) == set()
     assert unpack_ids(pack_ids(["a"])) != unpack_ids(pack_ids(["b"]))
+
+
+def test_a_certificate_says_how_much_of_what_landed_is_no_record():
+    pages = [page("abc", 6, quarantined=2), page("def", 6, quarantined=2, outOfWindow=1, stop="X")]
+
+    proof = certify(pages, TOLD)
+
+    assert (proof.verdict, proof.landed) == (Verdict.COMPLETE, 6)
+    assert (proof.as_json()["quarantined"], proof.as_json()["outOfWindow"]) == (4, 1)
+    assert "6 landed over 2 pages, 4 quarantined, 1 out of the window, 0 seen" in str(proof)
+
+
+def test_a_certificate_of_records_alone_does_not_speak_of_others():
+    proof = certify([page("abc", 3, quarantined=0, outOfWindow=0, stop="X")], TOLD)
+
+    assert "3 landed over 1 pages, 0 seen twice" in str(proof)
