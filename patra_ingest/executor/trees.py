@@ -72,7 +72,8 @@ def plain(item: Any) -> Any:
 def _read(response: Response, spec: ResponseSpec, stream_from: int, looks: Looks) -> Any:
     body = response.body
     is_nothing = not body.strip() if len(body) < 1024 else False
-    if is_nothing and spec.format is BodyFormat.NDJSON and response.status == 200:
+    may_be_nothing = spec.format is BodyFormat.NDJSON and response.status == 200
+    if is_nothing and may_be_nothing and not _says_html(response):
         return []
     if is_nothing:
         raise ValueError("the body is empty")

@@ -91,6 +91,13 @@ def test_no_lines_are_an_answer_only_with_status_200():
         read("NDJSON", b"", status=206)
 
 
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("body", [b"", b"\n"])
+def test_an_empty_page_for_people_is_never_zero_items(name, body):
+    with pytest.raises(BodyUnreadable, match=r"200 with text/html.*the body is empty"):
+        read(name, body, "text/html; charset=utf-8")
+
+
 @pytest.mark.parametrize(
     ("name", "body", "reason"),
     [
