@@ -28,7 +28,6 @@ from patra_ingest.executor.decoding import (
     BodyUnreadable,
     Decoded,
     decode,
-    path,
     read_tree,
     require_echo,
 )
@@ -36,6 +35,7 @@ from patra_ingest.executor.digests import request_digest, response_digest
 from patra_ingest.executor.leased import Work
 from patra_ingest.executor.looks import looks_of
 from patra_ingest.executor.pass_gate import Gatekeeper
+from patra_ingest.executor.places import find_count
 from patra_ingest.executor.request import render
 from patra_ingest.executor.triage import judge
 from patra_ingest.ledger.db import Db
@@ -122,11 +122,10 @@ class Exchange:
             raise reply.meaning
         if reply.meaning is not None:  # a rule says that there is nothing
             return 0
-        found = path(where).first(reply.tree())
         try:
-            return int(str(found))
-        except ValueError:
-            raise EndpointHalted(f"the count at {where} is {found!r}, not a number") from None
+            return find_count(reply.tree(), where)
+        except ValueError as error:
+            raise EndpointHalted(str(error)) from None
 
     def ask(
         self,

@@ -31,6 +31,14 @@ def find_total(response: Response, tree: Any, total: Total | None) -> int | None
     return _number(found, f"the total at {where}")
 
 
+def find_count(tree: Any, where: str) -> int:
+    """Return the number that the answer to a counting request has at a path."""
+    count = _number(compile_path(where).first(tree), f"the count at {where}")
+    if count is None:
+        raise ValueError(f"the count at {where} is nothing, not a number from 0 on")
+    return count
+
+
 def find_step(tree: Any, paging: Paging | None) -> int | None:
     """Return how far the source says the offset must move."""
     if not isinstance(paging, OffsetPaging) or paging.step_path is None:

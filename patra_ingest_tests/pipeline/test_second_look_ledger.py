@@ -48,6 +48,16 @@ BEARERS = {
 }
 
 
+@pytest.mark.parametrize("count", ["35", "1,005", 35.0])
+def test_a_count_may_be_written_as_a_total_may(home, count):
+    with listening(lambda a: (200, {"count": count}) if "count" in a else page(a)) as server:
+        home.apply(a_source(server.url, works=an_endpoint(cap={**PROBED["cap"], "max": 2000})))
+
+        assert harvest(home) == ["SUCCEEDED"], last_error(home)
+        assert "count" in server.asked[0]
+    assert holds(home) == []
+
+
 def probed(accepted):
     def answer(asked):
         if asked["headers"].get("Authorization") not in accepted:

@@ -3,7 +3,7 @@
 import pytest
 
 from patra_ingest.errors import EndpointHalted
-from patra_ingest.executor.places import linked
+from patra_ingest.executor.places import find_count, linked
 from patra_ingest.spec.paging import UrlPaging
 from patra_ingest.spec.places import NextPlace, Total
 from patra_ingest_tests.unit.test_decoding import BY_OFFSET, SPEC, answer, reading
@@ -65,6 +65,19 @@ def test_a_total_may_be_written_as_text(found, total):
 def test_a_total_that_is_no_number_halts_the_endpoint(found):
     with pytest.raises(EndpointHalted, match=r"the total at \$\.total is .*, not a number"):
         answer({"items": [], "total": found})
+
+
+@pytest.mark.parametrize(
+    ("found", "count"), [(7, 7), (0, 0), (" 12\n", 12), ("1,005", 1005), (12.0, 12)]
+)
+def test_a_count_is_read_as_a_total_is(found, count):
+    assert find_count({"n": found}, "$.n") == count
+
+
+@pytest.mark.parametrize("found", ["many", "", -1, "-1", True, 1.5, "12,34", [1], None])
+def test_a_count_that_is_no_number_is_refused(found):
+    with pytest.raises(ValueError, match=r"the count at \$\.n is .*, not a number"):
+        find_count({"n": found}, "$.n")
 
 
 def test_a_total_may_stand_in_a_header():
