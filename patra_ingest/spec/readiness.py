@@ -12,6 +12,7 @@ from patra_ingest.model.codes import (
     UpperBound,
     WatermarkSource,
 )
+from patra_ingest.spec.paging import TimePaging
 from patra_ingest.spec.platform import PLATFORM
 from patra_ingest.spec.snapshot import SpecSnapshot
 
@@ -46,6 +47,9 @@ def _window(spec: SpecSnapshot) -> Iterator[str]:
         yield f"window.watermark_source {spec.window.watermark_source}"
     if spec.window.upper_bound == UpperBound.OPEN and not spec.response.client_window:
         yield "window.upper_bound OPEN without response.client_window"
+    if spec.window.upper_bound == UpperBound.OPEN and isinstance(spec.paging, TimePaging):
+        # Behind the window no record tells the time at which the walk would go on.
+        yield "window.upper_bound OPEN with paging.type TIME"
     if spec.window.freshness:
         yield "window.freshness"
 
