@@ -126,6 +126,8 @@ def _resolved(batches: Iterable[dict[str, Any]]) -> int:
 def _verdict(reached: int, totals: Sequence[int], promise: Promise) -> Verdict:
     if not totals or reached == totals[-1] == totals[0]:
         return Verdict.COMPLETE
+    if reached == 0 < totals[-1]:  # not even an estimate is off by everything
+        return Verdict.INCOMPLETE
     missing = (max(totals) if promise.shifts else totals[-1]) - reached
     if promise.is_estimate or missing <= floor(promise.tolerance * totals[-1]):
         return Verdict.DRIFTED

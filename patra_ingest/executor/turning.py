@@ -249,10 +249,11 @@ def ends_too_early(work: Work, place: Place, turned: Turned, history: History) -
         return False
     paging, total = work.plan.spec.paging, turned.numbers["total"]
     total = history.promised if total is None else total
-    if isinstance(paging, TokenPaging | UrlPaging) and paging.probe_tail:
-        return bool(turned.numbers["stopRule"] == "NO_TOKEN")
+    reached = history.walked + turned.numbers["listed"]
+    if isinstance(paging, TokenPaging | UrlPaging) and turned.numbers["stopRule"] == "NO_TOKEN":
+        # A token may be lost however little is missing, and whatever the total is worth.
+        return paging.probe_tail or (total is not None and total > reached)
     if total is None or (paging.total and paging.total.is_estimate):
         return False
-    reached = history.walked + turned.numbers["listed"]
     tolerance = paging.total.tolerance if paging.total else 0.0
     return bool(total - reached > tolerance * total)

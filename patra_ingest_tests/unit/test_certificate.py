@@ -106,6 +106,8 @@ def test_the_verdict(pages, expected):
         (Promise("$.n", tolerance=0.1), "abcdefgh", "INCOMPLETE"),
         (Promise("$.n", tolerance=0.09), "abcdefghi", "INCOMPLETE"),
         (Promise("$.n", is_estimate=True), "a", "DRIFTED"),
+        (Promise("$.n", is_estimate=True), "", "INCOMPLETE"),
+        (Promise("$.n", tolerance=1.0), "", "INCOMPLETE"),
     ],
 )
 def test_what_may_lack_is_declared(promise, landed, expected):

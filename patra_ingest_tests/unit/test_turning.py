@@ -159,6 +159,15 @@ def test_an_end_before_the_promise_is_looked_at_twice(total, promise, history, i
     assert ends_too_early(work, place, turned, history) is is_early
 
 
+@pytest.mark.parametrize("total", [{"tolerance": 0.5}, {"is_estimate": True}])
+@pytest.mark.parametrize(("promise", "is_early"), [(2, True), (1, False), (None, False)])
+def test_a_missing_token_is_looked_at_twice_however_little_is_missing(total, promise, is_early):
+    work = a_work(a_spec(paging={"total": {"path": "$.total", **total}}))
+    turned = turn_page(work, FIRST, came("a", total=promise), seen())
+
+    assert ends_too_early(work, FIRST, turned, seen()) is is_early
+
+
 @pytest.mark.parametrize(("probe", "is_early"), [(True, True), (False, False)])
 def test_a_tail_is_probed_where_the_pack_says_so(probe, is_early):
     work = a_work(a_spec(paging={"probe_tail": probe}))
