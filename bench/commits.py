@@ -12,7 +12,8 @@ from uuid import uuid4
 import pymysql
 from sqlalchemy import make_url
 
-from bench.harvest import DAYS, START, bare_loop, engine
+from bench.bare import bare_loop
+from bench.harvest import DAYS, START, engine
 from bench.ledgers import fresh_mysql
 from patra_ingest.executor.run_batch import BatchRunner
 from patra_ingest.sandbox.process import start_sandbox
