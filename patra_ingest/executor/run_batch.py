@@ -23,7 +23,6 @@ from patra_ingest.executor.asking import Asking
 from patra_ingest.executor.exchange import Exchange, Exchanged, Upstream
 from patra_ingest.executor.history import History
 from patra_ingest.executor.leased import Place, Work
-from patra_ingest.executor.mapping import set_apart
 from patra_ingest.executor.paging import Page
 from patra_ingest.executor.request import render_probe
 from patra_ingest.executor.ride_out import ride_out
@@ -181,15 +180,6 @@ def answer_at(
     asker: Asker, work: Work, place: Place, asking: Asking, history: History, patient: Patience
 ) -> Answer:
     """Ask for a page or for ids and turn what came; a replay asks what is stored, not a source."""
-    answer = _answer_at(asker, work, place, asking, history, patient)
-    turned = answer.turned
-    fit = set_apart(turned.mapped, turned.numbers["listed"])
-    return replace(answer, turned=replace(turned, mapped=fit))
-
-
-def _answer_at(
-    asker: Asker, work: Work, place: Place, asking: Asking, history: History, patient: Patience
-) -> Answer:
     call, rule = work.call_at(place)
     if asking.ids and rule is not None:
         question = IdsQuestion(work, call, rule, asking)

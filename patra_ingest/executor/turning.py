@@ -17,11 +17,12 @@ from patra_ingest.executor.history import (
     require_shape,
 )
 from patra_ingest.executor.leased import Details, Place, Work
-from patra_ingest.executor.mapping import Mapped, map_items, tombstones
+from patra_ingest.executor.mapping import Mapped, map_items, set_apart, tombstones
 from patra_ingest.executor.paging import Ended, Page, RangeWalk, Seen, next_page, position
 from patra_ingest.executor.two_phase import BadId, hold_against
 from patra_ingest.model.codes import ResliceReason
 from patra_ingest.model.keys import item_key
+from patra_ingest.model.records import NewRecord
 from patra_ingest.spec.localize import query_window
 from patra_ingest.spec.paging import NoPaging, TimePaging, TokenPaging, UrlPaging
 from patra_ingest.spec.snapshot import CallSpec
@@ -61,7 +62,7 @@ def turn_page(work: Work, place: Place, decoded: Decoded, history: History) -> T
     if spec.paging.order == "ASC":
         numbers["ordered"] = is_in_order(mapped, history)
     if spec.detail is None:
-        whole = replace(mapped, records=[*mapped.records, *tombstones(decoded.gone)])
+        whole = _with_tombstones(mapped, mapped.records, decoded)
         return Turned(spec, whole, Place(following) if following else None, numbers)
     found = _new_ids(mapped, history)
     numbers |= {
@@ -73,8 +74,14 @@ def turn_page(work: Work, place: Place, decoded: Decoded, history: History) -> T
     }
     numbers["itemsCount"] = len(mapped.bad) + mapped.out_of_window + len(decoded.gone)
     details = Details(found, 0, spec.detail.batch, following)
-    only_gone = replace(mapped, records=tombstones(decoded.gone))
+    only_gone = _with_tombstones(mapped, (), decoded)
     return Turned(spec, only_gone, after_details(page, details), numbers)
+
+
+def _with_tombstones(mapped: Mapped, records: Sequence[NewRecord], decoded: Decoded) -> Mapped:
+    """Return records and deletions together; what cannot be an id is bad, as any other item."""
+    whole = replace(mapped, records=[*records, *tombstones(decoded.gone)])
+    return set_apart(whole, len(decoded.items))
 
 
 def after_details(page: Page, details: Details) -> Place | None:
@@ -114,7 +121,6 @@ def turn_ids(work: Work, place: Place, seen: IdsSeen) -> Turned:
     if rule and rule.aliases:
         accepted |= {record.provider_id for record in mapped.records}
     mapped = hold_against(asked, mapped, sorted(accepted))
-    records = [*mapped.records, *tombstones(decoded.gone)]
     following = _after_ids(work, place)
     numbers = {
         "itemsCount": len(decoded.items) - mapped.skipped + len(decoded.gone),
@@ -134,7 +140,7 @@ def turn_ids(work: Work, place: Place, seen: IdsSeen) -> Turned:
     if seen.merged:
         numbers["merged"] = dict(seen.merged)
     gone = (*seen.missing, *(old for old, new in seen.merged.items() if old != new))
-    whole = replace(mapped, records=records)
+    whole = _with_tombstones(mapped, mapped.records, decoded)
     return Turned(call, whole, following, numbers, gone, tuple(seen.bad))
 
 
