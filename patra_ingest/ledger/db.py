@@ -71,7 +71,7 @@ class Db:
             with connection.begin():
                 yield connection
         if self.copier is not None:
-            self.copier.count(self.engine)
+            self.copier.count()
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -122,6 +122,8 @@ class Db:
 
     def close(self) -> None:
         """Close every pooled connection."""
+        if self.copier is not None:
+            self.copier.wait()
         self.engine.dispose()
 
 
@@ -150,7 +152,8 @@ def open_db(url: str, timeout_seconds: float = 30.0, clock: Clock | None = None)
     event.listen(engine, "before_cursor_execute", _keep_history)
     if dialect == "mysql":
         return Db(engine, "mysql", shown)
-    return Db(engine, "sqlite", shown, threading.Lock(), own, Copier())
+    turn = threading.Lock()
+    return Db(engine, "sqlite", shown, turn, own, Copier(engine, turn))
 
 
 # Cursor events are only ever added: the cursors can be told again from them.
@@ -231,7 +234,8 @@ def instant_text(instant: datetime) -> str:
     """Write an instant as both engines keep it: UTC, microseconds, sortable as text."""
     if instant.tzinfo is None:
         raise ValueError(f"{instant!r} has no time zone; the ledger keeps UTC only")
-    return instant.astimezone(UTC).isoformat(" ", "microseconds")[:26]
+    utc = instant if instant.tzinfo is UTC else instant.astimezone(UTC)
+    return utc.isoformat(" ", "microseconds")[:26]
 
 
 def read_instant(value: datetime | str) -> datetime:

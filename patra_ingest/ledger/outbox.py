@@ -5,9 +5,8 @@ as publishers see it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import orjson
 from sqlalchemy import Connection
@@ -22,8 +21,7 @@ _CHANNEL_CHARS = 64
 _PARTITION_CHARS = 128
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(NamedTuple):
     """What became of one record, for those who are told."""
 
     provenance: str

@@ -66,7 +66,7 @@ _BATCHES = text("""
     SELECT provenance_code, updated_at, storage_key, request, response, stats
       FROM ing_task_run_batch WHERE deleted = 0 AND updated_at >= :since
 """).execution_options(yield_per=1000)
-_KEY = re.compile(r"sha256/[0-9a-f]{2}/[0-9a-f]{2}/[0-9a-f]{64}\.zst")
+_KEY = re.compile(r"sha256/[0-9a-f]{2}/(?:[0-9a-f]{2}/)?[0-9a-f]{64}\.zst")
 
 
 def list_kept_bodies(

@@ -1,22 +1,26 @@
 """SQLite's log is copied back into the file beside the writers, not between them.
 
 Left to itself, SQLite copies within the commit that made the log long, and meanwhile nobody writes.
-Here a thread does it that has just written and holds nothing any more: the others go on.
+Here a thread of its own copies while the others write. They have made the log a little longer when
+it is done; it copies once more, and the last bit while it holds their turn: then SQLite begins the
+log anew.
 """
 
 import logging
 import sqlite3
 import threading
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
+from typing import Any
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
-# Pages of the log between two copies, 16 MB, and how many writes that may take.
-_PAGES = 4000
+# Pages of the log between two copies, 32 MB, and how many writes that may take.
+_PAGES = 8_000
 _FEWEST_WRITES, _FIRST_WRITES, _MOST_WRITES = 16, 64, 4096
-# Writers who never pause let the log grow; at 64 MB the one who commits ends that.
-LONGEST_PAGES = 16_000
+_ANEW = 14_000  # pages after which it begins anew
+# Other processes may keep the log from ending; at 128 MB whoever commits copies.
+LONGEST_PAGES = 32_000
 
 _log = logging.getLogger(__name__)
 
@@ -24,23 +28,39 @@ _log = logging.getLogger(__name__)
 class Copier:
     """Counts what the threads of one process write, and has the log copied now and then."""
 
-    def __init__(self) -> None:
+    def __init__(self, engine: Engine, turn: AbstractContextManager[Any]) -> None:
+        self._engine = engine
+        self._turn = turn  # of the writers
         self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
         self._writes = 0
         self._after = _FIRST_WRITES
         self._length = 0
 
-    def count(self, engine: Engine) -> None:
-        """Count a write that is committed; copy when it is time and nobody else does."""
+    def count(self) -> None:
+        """Count a write that is committed; have the log copied when it is time."""
         self._writes += 1  # a write that two threads count as one does no harm
         if self._writes < self._after or not self._lock.acquire(blocking=False):
             return
+        writes, self._writes = self._writes, 0
+        self._thread = threading.Thread(target=self._copy, args=(writes,), name="copy-the-log")
+        self._thread.start()
+
+    def wait(self) -> None:
+        """Wait until the copy that is under way, if one is, has ended."""
+        if self._thread is not None:
+            self._thread.join()
+
+    def _copy(self, writes: int) -> None:
         try:
-            writes, self._writes = self._writes, 0
-            length = _copy(engine)
+            length = _copy(self._engine)
             grown = length - self._length if length >= self._length else length
             self._length = length
             self._after = writes_until_next(writes, grown)
+            if length >= _ANEW:
+                _copy(self._engine)
+                with self._turn:
+                    _copy(self._engine)
         finally:
             self._lock.release()
 

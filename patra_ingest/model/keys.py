@@ -283,6 +283,7 @@ def outbox_key(  # noqa: PLR0913 - the record, and what makes this version of it
 
     `revision` counts our own writes of the record: a source that returns to an earlier version
     says something new. Runs once per record, hence orjson; the text is the canonical one.
+    The time comes first: the keys of a batch are then neighbours in their index.
     """
     said: dict[str, str | int] = {
         "change": kind,
@@ -295,4 +296,5 @@ def outbox_key(  # noqa: PLR0913 - the record, and what makes this version of it
     }
     if source_updated_at is not None:
         said["sourceUpdatedAt"] = source_updated_at
-    return sha256(orjson.dumps(said)).hexdigest()
+    first = f"{source_updated_at}/" if source_updated_at else ""
+    return first + sha256(orjson.dumps(said)).hexdigest()

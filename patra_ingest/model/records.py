@@ -3,6 +3,7 @@
 from dataclasses import dataclass, fields
 from datetime import datetime
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class ChangeRule(StrEnum):
@@ -13,8 +14,7 @@ class ChangeRule(StrEnum):
     HASH = "HASH"  # the content hash alone: the source has no update time
 
 
-@dataclass(frozen=True, slots=True)
-class NewRecord:
+class NewRecord(NamedTuple):
     """One mapped item, or one deletion, ready to be stored.
 
     Fields and payload are JSON in UTF-8, as the ledger takes them. A tombstone says no more than an
@@ -46,8 +46,7 @@ class BadItem:
     value: str | None = None  # what was found at the path, redacted
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(NamedTuple):
     """What decides whether a new version replaces the one we have."""
 
     source_updated_at: datetime | None

@@ -8,7 +8,7 @@ from pathlib import Path
 
 def list_old_bodies(folder: Path, before: datetime) -> set[str]:
     """Return the storage keys of the bodies that were written before `before`."""
-    return {str(path.relative_to(folder)) for path in _older(folder, "sha256/*/*/*.zst", before)}
+    return {str(path.relative_to(folder)) for path in _older(folder, "sha256/**/*.zst", before)}
 
 
 def drop_bodies(folder: Path, keys: Iterable[str]) -> tuple[int, int]:
@@ -26,7 +26,7 @@ def drop_bodies(folder: Path, keys: Iterable[str]) -> tuple[int, int]:
 def drop_remains(folder: Path, before: datetime) -> int:
     """Remove what writers that died left half-written before `before`; return how many files."""
     count = 0
-    for path in list(_older(folder, "sha256/*/*/*.part", before)):
+    for path in list(_older(folder, "sha256/**/*.part", before)):
         path.unlink(missing_ok=True)
         count += 1
     return count

@@ -16,8 +16,9 @@ import zstandard
 
 from patra_ingest.errors import PersonMustAct, UnknownName
 
-_LEVEL = 3
-_KEY = re.compile(r"sha256/([0-9a-f]{2})/([0-9a-f]{2})/(\1\2[0-9a-f]{60})\.zst")
+_LEVEL = 1
+# One level of folders: to make a folder takes longer than to write a body. There once were two.
+_KEY = re.compile(r"sha256/([0-9a-f]{2})/(?:\1[0-9a-f]{62}|([0-9a-f]{2})/\1\2[0-9a-f]{60})\.zst")
 
 
 class RawStore:
@@ -30,7 +31,7 @@ class RawStore:
     def put(self, body: bytes) -> str:
         """Keep `body` and return its storage key; a body already kept is young again."""
         digest = hashlib.sha256(body).hexdigest()
-        key = f"sha256/{digest[:2]}/{digest[2:4]}/{digest}.zst"
+        key = f"sha256/{digest[:2]}/{digest}.zst"
         path = self._path(key)
         if self.exists(key):
             with suppress(FileNotFoundError):  # retention was quicker: it is written again
@@ -82,14 +83,16 @@ class RawStore:
         return self._folder / key
 
     def _write(self, path: Path, packed: bytes) -> None:
-        part = path.with_name(f"{path.name}.{uuid4().hex}.part")
+        part = f"{path}.{uuid4().hex}.part"
         try:
             try:
                 _write_bytes(part, packed)
                 # Whoever comes second replaces the file with the same bytes.
                 os.replace(part, path)
-            finally:
-                part.unlink(missing_ok=True)
+            except BaseException:
+                with suppress(FileNotFoundError):
+                    os.unlink(part)
+                raise
         except OSError as error:
             raise PersonMustAct(
                 f"A response body cannot be kept in {self._folder} ({error}).",
@@ -103,10 +106,12 @@ class RawStore:
         )
 
 
-def _write_bytes(path: Path, packed: bytes) -> None:
-    """Write a file; its folder is nearly always there."""
+def _write_bytes(name: str, packed: bytes) -> None:
+    """Write a new file; its folder is nearly always there, once the store has grown."""
     try:
-        path.write_bytes(packed)
+        with open(name, "xb") as file:
+            file.write(packed)
     except FileNotFoundError:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(packed)
+        os.makedirs(os.path.dirname(name), exist_ok=True)
+        with open(name, "xb") as file:
+            file.write(packed)

@@ -1,8 +1,10 @@
 """Connection pools: one for each way to travel, opened when the first request takes it."""
 
 import logging
+import ssl
 import threading
 from collections.abc import Mapping
+from functools import cache
 from importlib.util import find_spec
 
 import httpx
@@ -19,6 +21,15 @@ _DIRECT: Mapping[str, httpx.BaseTransport | None] = {
     "all://localhost": None,
     "all://[::1]": None,
 }
+
+
+@cache
+def _trusted(http2: bool) -> ssl.SSLContext:
+    """Return whom we trust: read once per process, which takes as long as a few pages.
+
+    Connections write what they speak into it, hence one for each way of speaking.
+    """
+    return httpx.create_ssl_context()
 
 
 class _NoCookies(httpx.Cookies):
@@ -79,7 +90,7 @@ class Pools:
             return _Forgetful(
                 headers={"User-Agent": self._user_agent},
                 follow_redirects=False,
-                verify=verify_tls,
+                verify=_trusted(http2) if verify_tls else False,
                 http2=http2,
                 proxy=proxy,
                 # Longer than the pause between two requests to a slow source: TLS once, not often.

@@ -34,7 +34,7 @@ NAMESPACE = Namespace(
 
 
 def store(db, *names, now=NOON, endpoint="works", provenance="example", made_by="a", **changes):
-    records = [replace(a_record(name), **changes) for name in names]
+    records = [a_record(name)._replace(**changes) for name in names]
     stamp = {"spec_fingerprint": made_by * 64, "expr_hash": "e" * 64}
     with db.write() as tx:
         upsert_newer(tx, provenance, endpoint, records, ChangeRule.NEWER, stamp, now)

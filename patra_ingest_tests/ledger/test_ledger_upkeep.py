@@ -23,7 +23,9 @@ OLD, YOUNG = NOON - 40 * DAY, NOON - DAY
 
 
 def key(letter):
-    return f"sha256/{letter * 2}/{letter * 2}/{letter * 64}.zst"
+    """Return the key of a body; of capital letters one from a store with two levels of folders."""
+    small = letter.lower()
+    return f"sha256/{small * 2}/{f'{small * 2}/' * letter.isupper()}{small * 64}.zst"
 
 
 def written(instant):
@@ -74,12 +76,12 @@ def test_only_quota_windows_that_are_over_and_owe_nothing_are_dropped(db):
 
 
 RETENTIONS = {
-    "usual": (30 * DAY, {}, {"b", "c"}),
-    "longer": (50 * DAY, {}, {"a", "b", "c"}),
-    "for ever": (None, {}, {"a", "b", "c"}),
-    "a source of its own": (30 * DAY, {"example": 50 * DAY}, {"a", "b", "c"}),
+    "usual": (30 * DAY, {}, {"B", "c"}),
+    "longer": (50 * DAY, {}, {"a", "B", "c"}),
+    "for ever": (None, {}, {"a", "B", "c"}),
+    "a source of its own": (30 * DAY, {"example": 50 * DAY}, {"a", "B", "c"}),
     "a shorter one": (30 * DAY, {"example": DAY / 2}, set()),
-    "another source": (30 * DAY, {"other": None}, {"b", "c"}),
+    "another source": (30 * DAY, {"other": None}, {"B", "c"}),
 }
 
 
@@ -91,12 +93,12 @@ def test_a_body_is_kept_while_a_batch_that_speaks_of_it_is_young(db, usual, own,
         " VALUES (1, :no, 'example', 'works', 'HARVEST', :hash, :hash, :key, :response, :at)"
     )
     with db.write() as tx:
-        for no, (at, first, more) in enumerate([(OLD, "a", "a"), (YOUNG, "b", "c")], start=1):
+        for no, (at, first, more) in enumerate([(OLD, "a", "a"), (YOUNG, "B", "c")], start=1):
             values = {"no": no, "hash": str(no) * 64, "key": key(first), "at": written(at)}
             response = f'{{"more": [{{"body": "{key(more)}"}}]}}'
             tx.execute(text(add), {**values, "response": response})
     with db.read() as tx:
-        wanted = {key(letter) for letter in "abcd"}
+        wanted = {key(letter) for letter in "aBcd"}
         found = list_kept_bodies(tx, wanted, NOON, usual, own)
 
     assert found == {key(letter) for letter in kept}

@@ -5,8 +5,6 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from sqlalchemy import text
 
 from patra_ingest.ledger.db import open_db, read_json
@@ -19,7 +17,6 @@ from patra_ingest.ledger.outbox_queue import (
     settle,
 )
 from patra_ingest.ledger.records import mark_gone, upsert_newer
-from patra_ingest.model import keys
 from patra_ingest.model.codes import OutboxStatus
 from patra_ingest.model.lineage import Lineage
 from patra_ingest.model.records import ChangeRule
@@ -161,15 +158,6 @@ def test_a_record_we_do_not_have_has_no_id(db):
     (row,) = rows(db)
     assert row["aggregate_id"] == 0
     assert read_json(row["payload_json"])["recordId"] is None
-
-
-@given(st.text(st.characters(exclude_categories=["Cs"])), st.none() | st.just("T"), st.integers(0))
-def test_the_key_is_that_of_canonical_json(name, updated, revision):
-    said = {"kind": "outbox", "change": "UPSERT", "provenance": "p", "endpoint": "e", "id": name}
-    said |= {"sourceUpdatedAt": updated, "contentHash": "c", "revision": revision % 2**53}
-
-    made = keys.outbox_key("p", "e", name, "UPSERT", updated, "c", revision % 2**53)
-    assert made == keys.digest(said)
 
 
 def test_messages_are_claimed_oldest_first_one_per_record(db):

@@ -2,7 +2,7 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import timedelta
 
 import pytest
@@ -39,7 +39,7 @@ def told(changes):
 
 
 def gone(record, at=NOON + SECOND):
-    return replace(record, source_updated_at=at, is_deleted=True)
+    return record._replace(source_updated_at=at, is_deleted=True)
 
 
 def rows(db):
@@ -58,7 +58,7 @@ def test_every_record_is_counted_by_what_became_of_it(db):
         a_record("same"),
         a_record("newer", NOON + SECOND),
         a_record("other", NOON, "2"),
-        replace(a_record("gone", NOON + SECOND), is_deleted=True),
+        a_record("gone", NOON + SECOND)._replace(is_deleted=True),
     )
 
     assert counts == {"inserted": 1, "stale": 1, "unchanged": 1, "updated": 2, "deleted": 1}
@@ -98,7 +98,7 @@ def test_within_one_page_the_newest_version_wins_wherever_it_stands(db):
     newest, older = a_record("a", NOON + SECOND, "2"), a_record("a", NOON, "1")
 
     assert upsert(db, older, newest) == {"inserted": 1, "updated": 1}
-    assert upsert(db, replace(newest, provider_id="b"), replace(older, provider_id="b")) == {
+    assert upsert(db, newest._replace(provider_id="b"), older._replace(provider_id="b")) == {
         "inserted": 1,
         "stale": 1,
     }
@@ -114,7 +114,7 @@ def test_ids_are_compared_to_the_last_byte(db):
 
 
 def test_the_longest_id_and_a_large_item_fit(db):
-    large = replace(a_record("i" * 512), payload=f'{{"x": "{"é" * 300_000}"}}'.encode())
+    large = a_record("i" * 512)._replace(payload=f'{{"x": "{"é" * 300_000}"}}'.encode())
 
     upsert(db, large)
 
@@ -160,7 +160,7 @@ def test_every_change_is_told_once_with_its_last_version(db):
 
 def test_what_is_only_mapped_anew_is_no_change(db):
     upsert(db, a_record("a"))
-    anew = replace(a_record("a"), fields_json=b'{"title": "y"}')
+    anew = a_record("a")._replace(fields_json=b'{"title": "y"}')
 
     done = upserted(db, anew, spec_fingerprint="d" * 64)
 

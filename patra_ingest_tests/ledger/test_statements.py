@@ -1,6 +1,5 @@
 """The statements of every batch, written by hand for two drivers."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -40,7 +39,7 @@ def test_what_all_rows_share_is_kept_letter_by_letter(db, odd):
 def test_json_stays_text_whatever_is_in_it(db):
     said = """{"title": "50% of \\\\n \\u0000 é 中 😀 it's :a ?"}""".encode()
 
-    upsert(db, replace(a_record("a"), fields_json=b'{"t": "it\'s 5%"}', payload=said))
+    upsert(db, a_record("a")._replace(fields_json=b'{"t": "it\'s 5%"}', payload=said))
 
     assert rows(db)["a"]["payload"] == said.decode()
     with db.read() as tx:
@@ -51,10 +50,10 @@ def test_json_stays_text_whatever_is_in_it(db):
 @pytest.mark.parametrize("size", [10, 400_000])
 def test_more_than_one_statement_holds_is_written_and_written_again(db, size):
     many = [
-        replace(a_record(f"{n:04d}"), payload=b'"' + bytes([97 + n % 26]) * size + b'"')
+        a_record(f"{n:04d}")._replace(payload=b'"' + bytes([97 + n % 26]) * size + b'"')
         for n in range(2500 if size < 1000 else 12)
     ]
-    newer = [replace(one, source_updated_at=NOON + SECOND, content_hash="2" * 64) for one in many]
+    newer = [one._replace(source_updated_at=NOON + SECOND, content_hash="2" * 64) for one in many]
 
     assert upsert(db, *many).counts.inserted == len(many)
     assert upsert(db, *newer).counts.updated == len(many)

@@ -36,7 +36,7 @@ def test_the_key_is_the_digest_of_the_body(store, tmp_path):
 
     key = store.put(BODY)
 
-    assert key == f"sha256/{digest[:2]}/{digest[2:4]}/{digest}.zst"
+    assert key == f"sha256/{digest[:2]}/{digest}.zst"
     assert (tmp_path / "raw" / key).stat().st_size < len(BODY) / 10
 
 
@@ -59,9 +59,20 @@ def test_what_a_power_cut_left_empty_is_written_again(store, tmp_path):
     assert store.get(store.put(BODY)) == BODY
 
 
+def test_a_body_of_a_store_with_two_levels_of_folders_is_still_found(store, tmp_path):
+    key = store.put(BODY)
+    digest = hashlib.sha256(BODY).hexdigest()
+    older = f"sha256/{digest[:2]}/{digest[2:4]}/{digest}.zst"
+    (tmp_path / "raw" / older).parent.mkdir()
+    (tmp_path / "raw" / key).rename(tmp_path / "raw" / older)
+
+    assert store.exists(older)
+    assert store.get(older) == BODY
+
+
 def test_a_missing_body_is_named(store):
     key = store.put(BODY)
-    other = f"sha256/00/11/0011{'0' * 60}.zst"
+    other = f"sha256/00/0011{'0' * 60}.zst"
 
     assert not store.exists(other)
     with pytest.raises(UnknownName, match=f"The raw body {other} is not in"):
@@ -87,7 +98,16 @@ def test_a_damaged_body_is_never_handed_out(store, tmp_path, damage):
 
 
 @pytest.mark.parametrize(
-    "key", ["", "../../etc/passwd", "sha256/ab/cd/abcd.zst", f"sha256/ab/cd/{'0' * 64}.zst"]
+    "key",
+    [
+        "",
+        "../../etc/passwd",
+        "sha256/ab/abcd.zst",
+        f"sha256/ab/{'0' * 64}.zst",
+        "sha256/ab/cd/abcd.zst",
+        f"sha256/ab/cd/{'0' * 64}.zst",
+        f"sha256/ab/cd/abce{'0' * 60}.zst",
+    ],
 )
 def test_a_key_that_is_none_never_reaches_the_folder(store, key):
     with pytest.raises(UnknownName, match="is not a raw-body key"):

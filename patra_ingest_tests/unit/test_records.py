@@ -1,6 +1,5 @@
 """Which version of a record wins."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -18,7 +17,7 @@ def known(updated=NOON, content="1", deleted=False):
 
 
 def new(updated=NOON, content="1", deleted=False):
-    return replace(a_record("a", updated, content), is_deleted=deleted)
+    return a_record("a", updated, content)._replace(is_deleted=deleted)
 
 
 @pytest.mark.parametrize(
