@@ -86,8 +86,7 @@ def upsert_newer(  # noqa: PLR0913 - the batch's records, their rule, their owne
     decided = _Decided(known, rule, stamp["spec_fingerprint"])
     for record in records:
         decided.take(record, window)
-    _write(tx, scope, decided, stamp, instant_text(now))
-    new = _list_ids(tx, scope, [one for one in decided.changed if one not in known])
+    new = _write(tx, scope, decided, stamp, instant_text(now))
     changes = [_change(scope, decided.latest[one], known.get(one), new) for one in decided.changed]
     return Upserted(ChangeCounts(**decided.counts), changes, decided.late)
 
@@ -139,19 +138,25 @@ def _change(scope: Scope, record: NewRecord, known: Known | None, new: Mapping[s
 
 def _write(
     tx: Connection, scope: Scope, decided: _Decided, stamp: Mapping[str, Any], at: str
-) -> None:
-    """Write what was decided, in the order of the ids: lanes that meet then wait, not deadlock."""
+) -> dict[str, int]:
+    """Write what was decided and return the rows of the new records, by their ids.
+
+    In the order of the ids: lanes that meet then wait, not deadlock.
+    """
     before, latest, dialect = decided.before, decided.latest, tx.dialect.name
     owner = {"provenance_code": scope[0], "endpoint_name": scope[1]}
     alike = {**owner, **stamp, **dict.fromkeys(_OF_TIME, at)}
     rows = {one: _values(latest[one]) for one in sorted(latest)}
+    inserted: dict[str, int] = {}
     if new := [row for one, row in rows.items() if one not in before]:
         insert_rows(tx, "ing_record", alike, _OF_RECORD, new)
+        inserted = _list_new(tx, scope, [one for one in rows if one not in before])
     if old := [row for one, row in rows.items() if one in before]:
         # One multi-row statement instead of a round trip per row; the rows are there and locked.
         tail = _replacing(dialect, (*alike, *_OF_RECORD))
         insert_rows(tx, "ing_record", alike, _OF_RECORD, old, tail)
     execute_for_ids(tx, _CHECKED, (at, *scope), sorted(before.keys() - latest.keys()))
+    return inserted
 
 
 def _values(record: NewRecord) -> tuple[Any, ...]:
@@ -175,7 +180,11 @@ def _list_known(tx: Connection, scope: Scope, ids: Sequence[str]) -> dict[str, K
     return known
 
 
-def _list_ids(tx: Connection, scope: Scope, ids: Sequence[str]) -> dict[str, int]:
+def _list_new(tx: Connection, scope: Scope, ids: Sequence[str]) -> dict[str, int]:
+    """Return the rows of the records that were inserted last, in this order."""
+    if tx.dialect.name == "sqlite":  # one writer, one row after the other: they are consecutive
+        last: int = tx.exec_driver_sql("SELECT last_insert_rowid()").scalar_one()
+        return dict(zip(ids, range(last - len(ids) + 1, last + 1), strict=True))
     found = execute_for_ids(tx, _IDS, scope, ids)
     return {provider_id: row_id for rows in found for provider_id, row_id in rows}
 

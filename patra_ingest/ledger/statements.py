@@ -15,6 +15,8 @@ from sqlalchemy import Connection, CursorResult
 from patra_ingest.ledger.db import Row
 
 _IDS_AT_ONCE = 1000  # SQLite takes 32,766 values in a statement
+# Row by row, a lane would hand Python's lock to another, and wait for it again, every time.
+_ROWS_AT_ONCE = 100
 _BYTES_AT_ONCE = 1_000_000  # of a statement, roughly; a MySQL server takes 4 MB and more
 _OTHERWISE = 1_000  # bytes of a row beside its JSON
 
@@ -73,8 +75,11 @@ def insert_rows(
     start = f"INSERT INTO {table} ({', '.join((*alike, *names))}) VALUES"
     same = tuple(alike.values())
     if tx.dialect.name == "sqlite":
-        statement = f"{start} ({_marks('sqlite', (*alike, *names))}){tail}"
-        tx.exec_driver_sql(statement, [same + row for row in rows])
+        row = f"({_marks('sqlite', (*alike, *names))})"
+        for at in range(0, len(rows), _ROWS_AT_ONCE):
+            some = rows[at : at + _ROWS_AT_ONCE]
+            statement = f"{start} {', '.join([row] * len(some))}{tail}"
+            tx.exec_driver_sql(statement, tuple(chain.from_iterable([same + one for one in some])))
         return
     # The driver writes every value into the statement: what is alike once, then repeated as text.
     row = f"({_written(tx, same)}, {_marks('mysql', names)})"

@@ -43,8 +43,9 @@ class Copier:
         if self._writes < self._after or not self._lock.acquire(blocking=False):
             return
         writes, self._writes = self._writes, 0
-        self._thread = threading.Thread(target=self._copy, args=(writes,), name="copy-the-log")
-        self._thread.start()
+        thread = threading.Thread(target=self._copy, args=(writes,), name="copy-the-log")
+        thread.start()
+        self._thread = thread  # now it can be waited for
 
     def wait(self) -> None:
         """Wait until the copy that is under way, if one is, has ended."""

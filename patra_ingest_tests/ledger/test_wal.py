@@ -60,7 +60,7 @@ def test_others_write_while_the_log_is_copied(ledger):
 
 
 def test_the_log_begins_anew_though_somebody_always_writes(ledger, tmp_path):
-    title, ended = "Dracula" * 150_000, threading.Event()
+    title, ended, length = "Dracula" * 150_000, threading.Event(), 0
 
     def write_on():
         while not ended.is_set():
@@ -68,16 +68,16 @@ def test_the_log_begins_anew_though_somebody_always_writes(ledger, tmp_path):
 
     with ThreadPoolExecutor(1) as other:
         busy = other.submit(write_on)
-        for _ in range(ENOUGH):
-            add_books(ledger, 1, title)
-        ledger.copier.wait()
-        length = (tmp_path / "ledger.db-wal").stat().st_size
-        for _ in range(ENOUGH // 4):
-            add_books(ledger, 1, title)
-        ended.set()
+        try:
+            for _ in range(2 * ENOUGH):
+                add_books(ledger, 1, title)
+                ledger.copier.wait()
+                length = max(length, (tmp_path / "ledger.db-wal").stat().st_size)
+        finally:
+            ended.set()
         busy.result()
 
-    assert (tmp_path / "ledger.db-wal").stat().st_size == length > 50_000_000
+    assert length < 125_000_000 < (tmp_path / "ledger.db").stat().st_size
 
 
 def test_closing_waits_for_the_copy_that_is_under_way(tmp_path):
