@@ -31,8 +31,7 @@ class Copier:
     def __init__(self, engine: Engine, turn: AbstractContextManager[Any]) -> None:
         self._engine = engine
         self._turn = turn  # of the writers
-        self._lock = threading.Lock()
-        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()  # held while somebody copies
         self._writes = 0
         self._after = _FIRST_WRITES
         self._length = 0
@@ -43,14 +42,12 @@ class Copier:
         if self._writes < self._after or not self._lock.acquire(blocking=False):
             return
         writes, self._writes = self._writes, 0
-        thread = threading.Thread(target=self._copy, args=(writes,), name="copy-the-log")
-        thread.start()
-        self._thread = thread  # now it can be waited for
+        threading.Thread(target=self._copy, args=(writes,), name="copy-the-log").start()
 
     def wait(self) -> None:
         """Wait until the copy that is under way, if one is, has ended."""
-        if self._thread is not None:
-            self._thread.join()
+        with self._lock:
+            pass
 
     def _copy(self, writes: int) -> None:
         try:
