@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import Connection, text
 
+from patra_ingest.ledger.db import instant_text
+from patra_ingest.ledger.outbox import Change
 from patra_ingest.model.codes import Operation, SliceStatus, TimeUnit
 from patra_ingest.model.records import NewRecord
 from patra_ingest.model.window import Window, parse_instant
@@ -94,6 +96,21 @@ def an_item(name: object = "a", updated: object = "2025-09-02T10:00:00Z", **more
 def a_record(name: str = "a", updated: datetime | None = NOON, content: str = "1") -> NewRecord:
     """Return a mapped record; `content` stands for all it says."""
     return NewRecord(name, updated, content * 64, False, b'{"title": "x"}', b'{"id": "x"}')
+
+
+def a_change(
+    name: str = "a",
+    kind: Literal["UPSERT", "DELETE"] = "UPSERT",
+    updated: datetime | None = NOON,
+    content: str = "1",
+    **more: str,
+) -> Change:
+    """Return what became of a record, as others are told of it."""
+    owner = {"provenance": "example", "endpoint": "works", **more}
+    at = None if updated is None else instant_text(updated)
+    return Change(
+        **owner, provider_id=name, kind=kind, source_updated_at=at, content_hash=content * 64
+    )
 
 
 def a_response(body: bytes = b"{}", status: int = 200, **headers: str) -> Response:

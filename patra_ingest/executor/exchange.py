@@ -140,7 +140,7 @@ class Exchange:
         When a suspect question fails, one of its ids may be to blame, and not the source.
         """
         spec = work.plan.spec
-        if not asking.contact:
+        if not asking.contact and spec.provenance not in _NAMELESS:
             _note_nameless(spec.provenance, f"{call.http} {call.request}")
         variables = variables_of(spec, asking)
         request = render(spec, asking)
@@ -290,9 +290,8 @@ class Exchange:
 
 def _note_nameless(provenance: str, templates: str) -> None:
     """Say once for each source that it would be told whom to write to, and is not."""
-    is_new = provenance not in _NAMELESS
     _NAMELESS.add(provenance)
-    if is_new and CONTACT in templates:
+    if CONTACT in templates:
         _log.warning(
             "%s is not told whom to write to: PATRA_CONTACT is empty; it may serve us last.",
             provenance,

@@ -14,6 +14,7 @@ from patra_ingest.executor.drift import found_instead
 from patra_ingest.executor.mapping import Mapped
 from patra_ingest.executor.paging import Page
 from patra_ingest.model.codes import ResliceReason
+from patra_ingest.model.keys import item_key
 from patra_ingest.model.window import parse_instant
 
 T = TypeVar("T")
@@ -120,8 +121,7 @@ def require_sense(decoded: Decoded, mapped: Mapped, page: Page, history: History
 
 def is_known(mapped: Mapped, history: History) -> bool:
     """Return whether a page holds only ids that earlier pages of the walk have brought."""
-    ids = unpack_ids(mapped.packed_ids)
-    return bool(ids) and ids <= history.ids
+    return bool(mapped.ids) and all(item_key(one) in history.ids for one in mapped.ids)
 
 
 def page_hash(mapped: Mapped) -> str:

@@ -15,7 +15,6 @@ from patra_ingest.ledger.db import instant_text
 from patra_ingest.ledger.statements import execute_for_ids, insert_rows
 from patra_ingest.model import keys
 from patra_ingest.model.lineage import Lineage
-from patra_ingest.model.window import instant_iso
 
 _CHANNEL_CHARS = 64
 _PARTITION_CHARS = 128
@@ -28,7 +27,7 @@ class Change(NamedTuple):
     endpoint: str
     provider_id: str
     kind: Literal["UPSERT", "DELETE"]
-    source_updated_at: datetime | None
+    source_updated_at: str | None  # as the ledger writes instants
     content_hash: str
     record: tuple[int, int] | None = None  # its id and revision, if whoever wrote it knows them
 
@@ -74,7 +73,7 @@ def _row(
 ) -> tuple[Any, ...]:
     record_id, revision = record or (None, 0)
     updated = change.source_updated_at
-    version = None if updated is None else instant_iso(updated)
+    version = updated and f"{updated[:10]}T{updated[11:]}Z"
     who = (change.provenance, change.endpoint, change.provider_id)
     payload = {
         "provenance": change.provenance,

@@ -86,8 +86,13 @@ def upsert_newer(  # noqa: PLR0913 - the batch's records, their rule, their owne
     decided = _Decided(known, rule, stamp["spec_fingerprint"])
     for record in records:
         decided.take(record, window)
-    new = _write(tx, scope, decided, stamp, instant_text(now))
-    changes = [_change(scope, decided.latest[one], known.get(one), new) for one in decided.changed]
+    # In the order of the ids: lanes that meet then wait, not deadlock.
+    rows = {one: _values(decided.latest[one]) for one in sorted(decided.latest)}
+    new = _write(tx, scope, known, rows, stamp, instant_text(now))
+    changes = [
+        _change(scope, decided.latest[one], rows[one][1], known.get(one), new)
+        for one in decided.changed
+    ]
     return Upserted(ChangeCounts(**decided.counts), changes, decided.late)
 
 
@@ -129,46 +134,52 @@ def _known_after(record: NewRecord, known: Known | None, made_by: str) -> Known:
     return Known(at, record.content_hash, record.is_deleted, made_by)
 
 
-def _change(scope: Scope, record: NewRecord, known: Known | None, new: Mapping[str, int]) -> Change:
-    at = record.source_updated_at or (known.source_updated_at if known else None)
+def _change(
+    scope: Scope, record: NewRecord, at: str | None, known: Known | None, new: Mapping[str, int]
+) -> Change:
+    if at is None and known:
+        at = _find_text(known.source_updated_at)
     kind: Literal["UPSERT", "DELETE"] = "DELETE" if record.is_deleted else "UPSERT"
     row = (known.row_id, known.revision + 1) if known else (new[record.provider_id], 0)
     return Change(*scope, record.provider_id, kind, at, record.content_hash, row)
 
 
 def _write(
-    tx: Connection, scope: Scope, decided: _Decided, stamp: Mapping[str, Any], at: str
+    tx: Connection,
+    scope: Scope,
+    before: Mapping[str, Known],
+    rows: Mapping[str, tuple[Any, ...]],
+    stamp: Mapping[str, Any],
+    at: str,
 ) -> dict[str, int]:
-    """Write what was decided and return the rows of the new records, by their ids.
-
-    In the order of the ids: lanes that meet then wait, not deadlock.
-    """
-    before, latest, dialect = decided.before, decided.latest, tx.dialect.name
+    """Write the rows that were decided on and return the new ones, by the ids of their records."""
     owner = {"provenance_code": scope[0], "endpoint_name": scope[1]}
     alike = {**owner, **stamp, **dict.fromkeys(_OF_TIME, at)}
-    rows = {one: _values(latest[one]) for one in sorted(latest)}
     inserted: dict[str, int] = {}
     if new := [row for one, row in rows.items() if one not in before]:
         insert_rows(tx, "ing_record", alike, _OF_RECORD, new)
         inserted = _list_new(tx, scope, [one for one in rows if one not in before])
     if old := [row for one, row in rows.items() if one in before]:
         # One multi-row statement instead of a round trip per row; the rows are there and locked.
-        tail = _replacing(dialect, (*alike, *_OF_RECORD))
+        tail = _replacing(tx.dialect.name, (*alike, *_OF_RECORD))
         insert_rows(tx, "ing_record", alike, _OF_RECORD, old, tail)
-    execute_for_ids(tx, _CHECKED, (at, *scope), sorted(before.keys() - latest.keys()))
+    execute_for_ids(tx, _CHECKED, (at, *scope), sorted(before.keys() - rows.keys()))
     return inserted
 
 
 def _values(record: NewRecord) -> tuple[Any, ...]:
-    updated = record.source_updated_at
     return (
         record.provider_id,
-        None if updated is None else instant_text(updated),
+        _find_text(record.source_updated_at),
         record.content_hash,
         int(record.is_deleted),
         record.fields_json or None,
         record.payload or None,
     )
+
+
+def _find_text(instant: datetime | None) -> str | None:
+    return None if instant is None else instant_text(instant)
 
 
 def _list_known(tx: Connection, scope: Scope, ids: Sequence[str]) -> dict[str, Known]:
@@ -224,7 +235,8 @@ def mark_gone(
 
 def _deletion(scope: Scope, one: str, known: Known) -> Change:
     row = (known.row_id, known.revision + 1)
-    return Change(*scope, one, "DELETE", known.source_updated_at, known.content_hash, row)
+    at = _find_text(known.source_updated_at)
+    return Change(*scope, one, "DELETE", at, known.content_hash, row)
 
 
 _NEWEST = text("""

@@ -72,20 +72,27 @@ def insert_rows(
     `tail` ends the statement: what becomes of a row that is there already. JSON columns of `names`
     come as bytes.
     """
-    start = f"INSERT INTO {table} ({', '.join((*alike, *names))}) VALUES"
-    same = tuple(alike.values())
     if tx.dialect.name == "sqlite":
-        row = f"({_marks('sqlite', (*alike, *names))})"
+        same = tuple(alike.values())
         for at in range(0, len(rows), _ROWS_AT_ONCE):
             some = rows[at : at + _ROWS_AT_ONCE]
-            statement = f"{start} {', '.join([row] * len(some))}{tail}"
-            tx.exec_driver_sql(statement, tuple(chain.from_iterable([same + one for one in some])))
+            statement = _insert_many(table, tuple(alike), names, len(some)) + tail
+            tx.exec_driver_sql(statement, (*same, *chain.from_iterable(some)))
         return
     # The driver writes every value into the statement: what is alike once, then repeated as text.
-    row = f"({_written(tx, same)}, {_marks('mysql', names)})"
+    start = f"INSERT INTO {table} ({', '.join((*alike, *names))}) VALUES"
+    row = f"({_written(tx, tuple(alike.values()))}, {_marks('mysql', names)})"
     for some in _portions(rows):
         statement = f"{start} {', '.join([row] * len(some))}{tail}"
         tx.exec_driver_sql(statement, tuple(chain.from_iterable(some)))
+
+
+@lru_cache(maxsize=256)
+def _insert_many(table: str, alike: tuple[str, ...], names: tuple[str, ...], count: int) -> str:
+    """Return SQLite's statement for so many rows, which takes what is alike once: `?1`, `?2`, …"""
+    same = ", ".join(f"?{number}" for number in range(1, len(alike) + 1))
+    rows = ", ".join([f"({same}, {_marks('sqlite', names)})"] * count)
+    return f"INSERT INTO {table} ({', '.join((*alike, *names))}) VALUES {rows}"
 
 
 def _marks(dialect: str, names: Sequence[str]) -> str:

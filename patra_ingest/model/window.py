@@ -213,7 +213,8 @@ def _shown(instant: datetime) -> str:
 
 def instant_iso(instant: datetime) -> str:
     """Write an instant in its canonical form: UTC, six digits, `Z`."""
-    return _utc(instant).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    utc = instant if instant.tzinfo is UTC else _utc(instant)
+    return f"{utc.isoformat(timespec='microseconds')[:26]}Z"
 
 
 def parse_instant(text: str) -> datetime:

@@ -32,12 +32,12 @@ class RawStore:
         """Keep `body` and return its storage key; a body already kept is young again."""
         digest = hashlib.sha256(body).hexdigest()
         key = f"sha256/{digest[:2]}/{digest}.zst"
-        path = self._path(key)
-        if self.exists(key):
+        name = f"{self._folder}/{key}"  # a text: once per page, a Path takes its time
+        if _is_there(name):
             with suppress(FileNotFoundError):  # retention was quicker: it is written again
-                os.utime(path)
+                os.utime(name)
                 return key
-        self._write(path, self._compressor().compress(body))
+        self._write(name, self._compressor().compress(body))
         return key
 
     def _compressor(self) -> zstandard.ZstdCompressor:
@@ -70,25 +70,20 @@ class RawStore:
 
     def exists(self, key: str) -> bool:
         """Tell whether the body under `key` is kept."""
-        path = self._path(key)
-        try:
-            # An empty file is what a power cut leaves of one; no compressed body is empty.
-            return path.stat().st_size > 0
-        except OSError:
-            return False  # whoever then reads or writes it is told why
+        return _is_there(self._path(key))
 
     def _path(self, key: str) -> Path:
         if not _KEY.fullmatch(key):
             raise UnknownName(f"{key!r} is not a raw-body key.", "Use one from a batch row.")
         return self._folder / key
 
-    def _write(self, path: Path, packed: bytes) -> None:
-        part = f"{path}.{uuid4().hex}.part"
+    def _write(self, name: str, packed: bytes) -> None:
+        part = f"{name}.{uuid4().hex}.part"
         try:
             try:
                 _write_bytes(part, packed)
                 # Whoever comes second replaces the file with the same bytes.
-                os.replace(part, path)
+                os.replace(part, name)
             except BaseException:
                 with suppress(FileNotFoundError):
                     os.unlink(part)
@@ -104,6 +99,14 @@ class RawStore:
             f"The raw body {key} in {self._folder} is damaged: {seen}.",
             "Restore the file from a backup, or remove it and replay with --live.",
         )
+
+
+def _is_there(name: Path | str) -> bool:
+    try:
+        # An empty file is what a power cut leaves of one; no compressed body is empty.
+        return os.stat(name).st_size > 0
+    except OSError:
+        return False  # whoever then reads or writes it is told why
 
 
 def _write_bytes(name: str, packed: bytes) -> None:

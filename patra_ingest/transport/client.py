@@ -132,12 +132,12 @@ class _Reading:
         told = self.answer.headers.get("content-length", "")
         if told.isdecimal() and self.request.method != "HEAD":
             self._require_room(int(told))
-        body = bytearray()
+        pieces = []
         for piece in self._unpacked():
-            body += piece
-            self.body_bytes = len(body)
+            pieces.append(piece)
+            self.body_bytes += len(piece)
             self._require_room(self.body_bytes)
-        return bytes(body)
+        return b"".join(pieces)
 
     def _unpacked(self) -> Iterator[bytes]:
         try:

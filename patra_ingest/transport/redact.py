@@ -54,7 +54,7 @@ def redact_url(url: str) -> str:
         (
             parts.scheme,
             f"{HIDDEN}@{host}" if at else host,
-            redact_text(parts.path, None),
+            _redact_path(parts.path),
             _redact_query(parts.query),
             _redact_query(parts.fragment),
         )
@@ -91,7 +91,12 @@ def _redact_query(query: str) -> str:
     return "&".join(_redact_parameter(parameter) for parameter in query.split("&"))
 
 
-@lru_cache(maxsize=128)  # all pages of a slice share most of theirs
+@lru_cache(maxsize=128)  # all pages of a slice share theirs
+def _redact_path(path: str) -> str:
+    return redact_text(path, None)
+
+
+@lru_cache(maxsize=128)  # … and most of their parameters
 def _redact_parameter(parameter: str) -> str:
     name, equals, value = parameter.partition("=")
     if equals and value and is_secret_name(unquote_plus(name), as_parameter=True):

@@ -9,9 +9,9 @@ import pytest
 from sqlalchemy import text
 
 from patra_ingest.ledger.db import open_db
-from patra_ingest.ledger.outbox import Change, add_changes
+from patra_ingest.ledger.outbox import add_changes
 from patra_ingest.model.lineage import Lineage
-from patra_ingest_tests.builders import NOON
+from patra_ingest_tests.builders import NOON, a_change
 from patra_ingest_tests.cli.conftest import PATRA
 from patra_ingest_tests.fakes import wait_until
 from patra_ingest_tests.receivers import redis, webhook
@@ -22,7 +22,7 @@ SECRET = "CANARY-41b7"
 @pytest.fixture
 def filled(home):
     """A home with three messages."""
-    changes = [Change("example", "works", name, "UPSERT", NOON, "1" * 64) for name in "abc"]
+    changes = [a_change(name) for name in "abc"]
     with closing(open_db(f"sqlite:///{home / 'ledger.db'}")) as db, db.write() as tx:
         add_changes(tx, changes, Lineage(), NOON)
     return home

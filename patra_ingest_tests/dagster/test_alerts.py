@@ -11,14 +11,14 @@ from sqlalchemy import text
 
 from patra_ingest.errors import PersonMustAct
 from patra_ingest.ledger.holds import place_hold, resume
-from patra_ingest.ledger.outbox import Change, add_changes
+from patra_ingest.ledger.outbox import add_changes
 from patra_ingest.ledger.outbox_queue import Message
 from patra_ingest.model.lineage import Lineage
 from patra_ingest.transport.delivery import Published, Refused
 from patra_ingest.transport.mail import MailSink
 from patra_ingest.views.alerts import list_alerts
 from patra_ingest.views.health import Thresholds
-from patra_ingest_tests.builders import NOON
+from patra_ingest_tests.builders import NOON, a_change
 from patra_ingest_tests.receivers import webhook
 
 SECRET = "CANARY-51"
@@ -113,7 +113,7 @@ def test_a_person_who_holds_an_endpoint_needs_no_alert(home, ledger):
 
 
 def test_dead_messages_are_told_of_once_per_channel(home, ledger):
-    changes = [Change("example", "works", name, "UPSERT", NOON, "1" * 64) for name in "ab"]
+    changes = [a_change(name) for name in "ab"]
     with ledger.write() as tx:
         add_changes(tx, changes, Lineage(), NOON)
         tx.execute(text("UPDATE ing_outbox_message SET status_code = 'DEAD'"))

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from patra_ingest.definitions import defs
-from patra_ingest.ledger.outbox import Change, add_changes
+from patra_ingest.ledger.outbox import add_changes
 from patra_ingest.model.lineage import Lineage
-from patra_ingest_tests.builders import NOON
+from patra_ingest_tests.builders import NOON, a_change
 from patra_ingest_tests.receivers import webhook
 
 SECRET = "CANARY-93c2"
@@ -16,7 +16,7 @@ SECRET = "CANARY-93c2"
 @pytest.fixture
 def publish(home, ledger, instance):
     """Three messages, and a function that runs the job with the config of its op."""
-    changes = [Change("example", "works", name, "UPSERT", NOON, "1" * 64) for name in "abc"]
+    changes = [a_change(name) for name in "abc"]
     with ledger.write() as tx:
         add_changes(tx, changes, Lineage(), NOON)
 

@@ -9,11 +9,11 @@ from patra_ingest.errors import PersonMustAct
 from patra_ingest.ledger.cursors import append_event
 from patra_ingest.ledger.db import insert, instant_text
 from patra_ingest.ledger.holds import place_hold, resume
-from patra_ingest.ledger.outbox import Change, add_changes
+from patra_ingest.ledger.outbox import add_changes
 from patra_ingest.model.lineage import Lineage
 from patra_ingest.model.window import instant_iso
 from patra_ingest.views.health import CHECKS, Severity, Thresholds, judge_health
-from patra_ingest_tests.builders import NOON, day
+from patra_ingest_tests.builders import NOON, a_change, day
 from patra_ingest_tests.ledger.cursors import HARVEST, an_event
 from patra_ingest_tests.ledger.health import add_batches, add_run, harvested, judged
 from patra_ingest_tests.ledger.planning import tasks_of
@@ -205,9 +205,8 @@ def test_the_quarantined_share_of_a_day_has_two_lines(db, quarantined, expected)
 
 
 def told(db, at, name="a", endpoint="works"):
-    changed = Change("example", endpoint, name, "UPSERT", NOON, "1" * 64)
     with db.write() as tx:
-        add_changes(tx, [changed], Lineage(1), at)
+        add_changes(tx, [a_change(name, endpoint=endpoint)], Lineage(1), at)
 
 
 def test_a_message_may_wait_for_an_hour_and_none_may_be_given_up(db):

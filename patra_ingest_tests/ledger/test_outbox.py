@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from patra_ingest.ledger.db import open_db, read_json
-from patra_ingest.ledger.outbox import Change, add_changes
+from patra_ingest.ledger.outbox import add_changes
 from patra_ingest.ledger.outbox_queue import (
     Settled,
     claim_messages,
@@ -20,18 +20,11 @@ from patra_ingest.ledger.records import mark_gone, upsert_newer
 from patra_ingest.model.codes import OutboxStatus
 from patra_ingest.model.lineage import Lineage
 from patra_ingest.model.records import ChangeRule
-from patra_ingest_tests.builders import NOON, a_record
+from patra_ingest_tests.builders import NOON, a_change, a_record
 
 STAMP = {"spec_fingerprint": "f" * 64, "expr_hash": "e" * 64}
 LINEAGE = Lineage(1, 2, 3, 4, 5, 6)
 MINUTE = timedelta(minutes=1)
-
-
-def a_change(name="a", kind="UPSERT", updated=NOON, content="1", **more):
-    fields = {"provenance": "example", "endpoint": "works", **more}
-    return Change(
-        **fields, provider_id=name, kind=kind, source_updated_at=updated, content_hash=content * 64
-    )
 
 
 def add(db, *changes, now=NOON):

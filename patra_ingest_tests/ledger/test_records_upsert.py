@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 
 from patra_ingest.errors import LedgerBusy
 from patra_ingest.executor.mapping import tombstones
-from patra_ingest.ledger.db import open_db, read_instant, read_json
+from patra_ingest.ledger.db import instant_text, open_db, read_instant, read_json
 from patra_ingest.ledger.records import find_newest_update, mark_gone, upsert_newer
 from patra_ingest.model.lineage import Lineage
 from patra_ingest.model.records import ChangeRule
@@ -155,7 +155,7 @@ def test_every_change_is_told_once_with_its_last_version(db):
     ]
     first = done.changes[0]
     assert (first.provenance, first.endpoint) == ("example", "works")
-    assert first.source_updated_at == NOON + SECOND
+    assert first.source_updated_at == instant_text(NOON + SECOND)
 
 
 def test_what_is_only_mapped_anew_is_no_change(db):
@@ -195,7 +195,7 @@ def test_a_tombstone_deletes_and_keeps_what_was_said(db):
 
     assert (done.counts.deleted, done.counts.unchanged) == (2, 1)
     assert {(c.provider_id, c.kind, c.source_updated_at) for c in done.changes} == {
-        ("a", "DELETE", NOON),
+        ("a", "DELETE", instant_text(NOON)),
         ("never seen", "DELETE", None),
     }
     found = rows(db)

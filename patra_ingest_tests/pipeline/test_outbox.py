@@ -9,13 +9,13 @@ from sqlalchemy import text
 from patra_ingest.clock import SystemClock
 from patra_ingest.executor.publish import MAX_ATTEMPTS, Publisher, PublishOrder, delay_after
 from patra_ingest.ledger.db import find_instant, open_db, read_json
-from patra_ingest.ledger.outbox import Change, add_changes
+from patra_ingest.ledger.outbox import add_changes
 from patra_ingest.ledger.outbox_queue import claim_messages
 from patra_ingest.model.lineage import Lineage
 from patra_ingest.transport.delivery import Published
 from patra_ingest.transport.sinks import open_sink
 from patra_ingest.views.outbox import summarize_outbox
-from patra_ingest_tests.builders import NOON
+from patra_ingest_tests.builders import NOON, a_change
 from patra_ingest_tests.fakes import Died, FakeClock, dying
 from patra_ingest_tests.receivers import redis, webhook
 
@@ -23,7 +23,7 @@ MINUTE = timedelta(minutes=1)
 
 
 def fill(db, *names, content="1"):
-    changes = [Change("example", "works", name, "UPSERT", NOON, content * 64) for name in names]
+    changes = [a_change(name, content=content) for name in names]
     with db.write() as tx:
         add_changes(tx, changes, Lineage(), NOON)
 
