@@ -157,8 +157,8 @@ def _write(
     alike = {**owner, **stamp, **dict.fromkeys(_OF_TIME, at)}
     inserted: dict[str, int] = {}
     if new := [row for one, row in rows.items() if one not in before]:
-        insert_rows(tx, "ing_record", alike, _OF_RECORD, new)
-        inserted = _list_new(tx, scope, [one for one in rows if one not in before])
+        last = insert_rows(tx, "ing_record", alike, _OF_RECORD, new)
+        inserted = _list_new(tx, scope, [one for one in rows if one not in before], last)
     if old := [row for one, row in rows.items() if one in before]:
         # One multi-row statement instead of a round trip per row; the rows are there and locked.
         tail = _replacing(tx.dialect.name, (*alike, *_OF_RECORD))
@@ -191,10 +191,9 @@ def _list_known(tx: Connection, scope: Scope, ids: Sequence[str]) -> dict[str, K
     return known
 
 
-def _list_new(tx: Connection, scope: Scope, ids: Sequence[str]) -> dict[str, int]:
-    """Return the rows of the records that were inserted last, in this order."""
+def _list_new(tx: Connection, scope: Scope, ids: Sequence[str], last: int) -> dict[str, int]:
+    """Return the rows of the records that were inserted just now, in this order."""
     if tx.dialect.name == "sqlite":  # one writer, one row after the other: they are consecutive
-        last: int = tx.exec_driver_sql("SELECT last_insert_rowid()").scalar_one()
         return dict(zip(ids, range(last - len(ids) + 1, last + 1), strict=True))
     found = execute_for_ids(tx, _IDS, scope, ids)
     return {provider_id: row_id for rows in found for provider_id, row_id in rows}

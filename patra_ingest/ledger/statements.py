@@ -66,25 +66,27 @@ def insert_rows(
     names: tuple[str, ...],
     rows: Sequence[Values],
     tail: str = "",
-) -> None:
+) -> int:
     """Insert rows: the columns `alike` have one value in all of them, those of `names` their own.
 
     `tail` ends the statement: what becomes of a row that is there already. JSON columns of `names`
-    come as bytes.
+    come as bytes. Returns the id that the driver tells: on SQLite that of the last new row.
     """
+    last = 0
     if tx.dialect.name == "sqlite":
         same = tuple(alike.values())
         for at in range(0, len(rows), _ROWS_AT_ONCE):
             some = rows[at : at + _ROWS_AT_ONCE]
             statement = _insert_many(table, tuple(alike), names, len(some)) + tail
-            tx.exec_driver_sql(statement, (*same, *chain.from_iterable(some)))
-        return
+            last = tx.exec_driver_sql(statement, (*same, *chain.from_iterable(some))).lastrowid
+        return last
     # The driver writes every value into the statement: what is alike once, then repeated as text.
     start = f"INSERT INTO {table} ({', '.join((*alike, *names))}) VALUES"
     row = f"({_written(tx, tuple(alike.values()))}, {_marks('mysql', names)})"
     for some in _portions(rows):
         statement = f"{start} {', '.join([row] * len(some))}{tail}"
-        tx.exec_driver_sql(statement, tuple(chain.from_iterable(some)))
+        last = tx.exec_driver_sql(statement, tuple(chain.from_iterable(some))).lastrowid
+    return last
 
 
 @lru_cache(maxsize=256)
