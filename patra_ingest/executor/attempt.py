@@ -11,9 +11,12 @@ from patra_ingest.cursor.advance import Evidence
 from patra_ingest.executor.history import History
 from patra_ingest.executor.leased import Healing, Place, Work
 from patra_ingest.executor.run_batch import BatchDone
-from patra_ingest.ledger.runs import RunEnd, list_batch_stats
+from patra_ingest.ledger.runs import RunEnd, forget_addresses, list_batch_stats
+from patra_ingest.ledger.tasks import finish_task
+from patra_ingest.model.codes import TaskStatus
 from patra_ingest.model.lineage import BatchId
 from patra_ingest.model.run_stats import run_stats
+from patra_ingest.spec.paging import UrlPaging
 
 
 class TaskEnd(StrEnum):
@@ -74,6 +77,15 @@ def evidence_of(attempt: Attempt) -> Evidence:
     """Return what stands behind an advance of the cursor."""
     work = attempt.work
     return Evidence(work.lineage(attempt.last_batch), work.expr_hash, work.bounds.window)
+
+
+def end_task(
+    tx: Connection, work: Work, status: TaskStatus, now: datetime, error: tuple[str, str] | None
+) -> None:
+    """End a task for good; an address that its source has signed is not kept any longer."""
+    finish_task(tx, work.lease, status, now, error)
+    if isinstance(work.plan.spec.paging, UrlPaging):
+        forget_addresses(tx, [work.lease.task_id])
 
 
 def with_all_batches(tx: Connection, attempt: Attempt, end: RunEnd) -> RunEnd:

@@ -24,7 +24,7 @@ from patra_ingest.errors import (
     TransientError,
 )
 from patra_ingest.executor.ask_patiently import ask_patiently, patience_of
-from patra_ingest.executor.attempt import Attempt, TaskEnd, evidence_of, with_all_batches
+from patra_ingest.executor.attempt import Attempt, TaskEnd, end_task, evidence_of, with_all_batches
 from patra_ingest.executor.certificate import Certificate, Verdict, certify
 from patra_ingest.executor.decoding import Decoded
 from patra_ingest.executor.family import require_family
@@ -194,7 +194,7 @@ class TaskExecutor:
                 now = self._db.now(tx)
                 require_lease(tx, lease, now)
                 finish_run(tx, work.run.id, end, now)
-                finish_task(tx, lease, TaskStatus.SUCCEEDED, now, None)
+                end_task(tx, work, TaskStatus.SUCCEEDED, now, None)
                 follow_task(tx, lease.slice_id, SliceStatus.SUCCEEDED, now)
                 require_family(tx, work)
                 try_complete_plan(tx, lease.plan_id, now)
@@ -229,7 +229,7 @@ class TaskExecutor:
 
     def _ask_to_reslice(self, attempt: Attempt, error: SliceTooBig) -> TaskEnd:
         """End the task and leave the planner a request; the slice is open until it is answered."""
-        work, lease = attempt.work, attempt.work.lease
+        work = attempt.work
         measured = {"total": error.total, "pages": len(attempt.history.batches)}
         stats = attempt.stats({"reason": error.reason, **measured})
         end = RunEnd(RunStatus.PARTIAL, stats, None, f"{error.reason}: {error}")
@@ -240,7 +240,7 @@ class TaskExecutor:
 
         def leave(tx: Connection, now: datetime) -> TaskEnd:
             add_request(tx, request, now)
-            finish_task(tx, lease, brought, now, (error.reason, str(error)))
+            end_task(tx, work, brought, now, (error.reason, str(error)))
             return TaskEnd.RESLICED
 
         return self._close(attempt, end, leave)
@@ -276,7 +276,8 @@ class TaskExecutor:
         if failure is None or failure.due is not None:
             follow_task(tx, lease.slice_id, SliceStatus.READY, now)
             return TaskEnd.STOPPED if failure is None else TaskEnd.RELEASED
-        finish_task(tx, lease, TaskStatus.FAILED, now, (failure.code, failure.message))
+        failed = (failure.code, failure.message)
+        end_task(tx, attempt.work, TaskStatus.FAILED, now, failed)
         follow_task(tx, lease.slice_id, SliceStatus.FAILED, now)
         try_complete_plan(tx, lease.plan_id, now)
         free(tx, [lease.slice_id], now)

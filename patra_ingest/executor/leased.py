@@ -1,7 +1,7 @@
 """One leased task in work: what it asks for, how it is walked, and whose records it brings."""
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cached_property
 
@@ -68,6 +68,18 @@ class Place:
 
     page: Page
     details: Details | None = None
+
+    @property
+    def needed(self) -> Page | None:
+        """The page of the walk that is asked for next, here or when the details are done."""
+        return self.details.after if self.details else self.page
+
+    def at_address(self, address: str) -> "Place":
+        """Return the same place, with the address of the page that is needed."""
+        page = replace(self.needed or self.page, token=address)
+        if self.details is None:
+            return Place(page)
+        return Place(self.page, replace(self.details, after=page))
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from patra_ingest.spec.paging import (
     UrlPaging,
 )
 from patra_ingest.spec.words import Step, StopRule
+from patra_ingest.transport.redact import hide_parameters
 
 RANGE_END = "RANGE_END"  # a slice cut by pages has read its last one
 IDS_END = "IDS_END"  # every id of the slice was asked for
@@ -244,7 +245,10 @@ def shrunk(walk: Walk, page: Page) -> Page | None:
 
 
 def position(walk: Walk, page: Page) -> str:
-    """Return the page's place in its slice as text: what the ledger stores and compares."""
+    """Return the page's place in its slice as text: what the ledger stores and compares.
+
+    What a source has signed an address with is not in it.
+    """
     match walk:
         case IdsWalk():
             return f"ids:{page.offset}"
@@ -257,7 +261,9 @@ def position(walk: Walk, page: Page) -> str:
             return f"page:{page.offset}" + (f"/{page.size}" if page.size else "")
         case TokenPaging() | UrlPaging():
             # With its number: some sources hand out one and the same token for every page.
-            return f"{walk.type.lower()}#{page.number}:{page.token or ''}"
+            token = page.token or ""
+            shown = hide_parameters(token) if isinstance(walk, UrlPaging) else token
+            return f"{walk.type.lower()}#{page.number}:{shown}"
         case TimePaging():
             return f"time:{page.token or ''}"
         case NoPaging():

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from patra_ingest.clock import Clock
-from patra_ingest.errors import IngestError, PersonMustAct, UnknownName
+from patra_ingest.errors import IngestError, PersonMustAct, RequestRejected, UnknownName
 from patra_ingest.executor.exchange import Exchange, Exchanged, Upstream
 from patra_ingest.executor.leased import Work
 from patra_ingest.executor.mapping import map_items
@@ -41,7 +41,9 @@ from patra_ingest.ledger.evidence import (
 )
 from patra_ingest.rawstore.store import RawStore
 from patra_ingest.spec.localize import query_window
+from patra_ingest.spec.paging import UrlPaging
 from patra_ingest.spec.snapshot import CallSpec
+from patra_ingest.transport.redact import HIDDEN
 
 
 @dataclass(frozen=True)
@@ -183,6 +185,10 @@ def _replay_live(
 
 
 def _ask_again(exchange: Exchange, clock: Clock, work: Work, one: Recalled) -> Exchanged:
+    if isinstance(one.paging, UrlPaging) and HIDDEN in (one.asking.page.token or ""):
+        raise RequestRejected(
+            "its page was at an address that the source had signed, and the signature is not kept"
+        )
     return exchange.ask(work, one.call, replace(one.asking, now=clock.now()), one.paging)
 
 

@@ -14,6 +14,7 @@ from patra_ingest.executor.paging import Page, first_page, page_at
 from patra_ingest.executor.turning import after_details
 from patra_ingest.ledger.batches import DoneBatch
 from patra_ingest.spec.paging import TokenPaging, UrlPaging
+from patra_ingest.transport.redact import HIDDEN
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,10 @@ def resume(work: Work, done: Sequence[DoneBatch], now: datetime) -> Resumed:
     beginning = Place(first_page(work.walk))
     if not done:
         return Resumed(beginning, History.of([]))
-    place = _place_after(work, done)
-    why = _why_void(work, place, _bringer(done), now)
+    place, address = _place_after(work, done), done[-1].address
+    if place is not None and address is not None:
+        place = place.at_address(address)
+    why = _why_void(work, place, done, now)
     if why is not None:
         return Resumed(beginning, History.of([]), why, place.page.token if place else None)
     return Resumed(place, History.of([batch.stats for batch in done]))
@@ -63,16 +66,21 @@ def _bringer(done: Sequence[DoneBatch]) -> DoneBatch:
     return next((one for one in reversed(done) if one.stats.get("phase") != "DETAIL"), done[-1])
 
 
-def _why_void(work: Work, place: Place | None, last: DoneBatch, now: datetime) -> str | None:
+def _why_void(
+    work: Work, place: Place | None, done: Sequence[DoneBatch], now: datetime
+) -> str | None:
     """Return why a walk cannot be resumed at a place, or None when it can."""
     paging = work.plan.spec.paging
     if place is None or not isinstance(paging, TokenPaging | UrlPaging) or work.bounds.ids:
         return None
-    needed = place.details.after if place.details else place.page
+    needed = place.needed
     if needed is None:
         return None
+    is_hidden = done[-1].address is None and HIDDEN in (needed.token or "")
+    if isinstance(paging, UrlPaging) and is_hidden:
+        return "TOKEN_EXPIRED"  # the whole address was let go when the task ended
     if isinstance(paging, TokenPaging) and paging.token_stays:
         return "TOKEN_STAYS"
-    if paging.token_life is not None and last.committed_at + paging.token_life < now:
+    if paging.token_life is not None and _bringer(done).committed_at + paging.token_life < now:
         return "TOKEN_EXPIRED"
     return None

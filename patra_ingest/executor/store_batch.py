@@ -7,8 +7,9 @@ from typing import Any
 from sqlalchemy import Connection
 
 from patra_ingest.executor.exchange import Exchanged
-from patra_ingest.executor.leased import Work
+from patra_ingest.executor.leased import Place, Work
 from patra_ingest.executor.outcome import batch_stats
+from patra_ingest.executor.paging import position
 from patra_ingest.executor.turning import Turned
 from patra_ingest.ledger.batches import BatchEnd, finish_batch
 from patra_ingest.ledger.outbox import add_changes
@@ -18,6 +19,7 @@ from patra_ingest.ledger.runs import save_checkpoint
 from patra_ingest.model.lineage import BatchId
 from patra_ingest.spec.paging import TokenPaging, UrlPaging
 from patra_ingest.spec.snapshot import CallSpec, SpecSnapshot
+from patra_ingest.transport.redact import HIDDEN
 
 _UNKNOWN = "the source has no record of it, and neither have we"
 
@@ -39,8 +41,16 @@ def store_batch(
     stats = batch_stats({**numbers, **written}, len(turned.mapped.bad), turned.mapped.out_of_window)
     following = work.position(turned.following) if turned.following else None
     finish_batch(tx, batch_id, _end(turned, exchanges, following, stats), now)
-    save_checkpoint(tx, work.run.id, {"next": following, "batch": batch_id}, now)
+    checkpoint = {"next": following, "batch": batch_id, **_address(work, turned.following)}
+    save_checkpoint(tx, work.run.id, checkpoint, now)
     return stats
+
+
+def _address(work: Work, following: Place | None) -> dict[str, str | None]:
+    """Return the address that the next page needs, if its position hides a part of it."""
+    page = following.needed if following else None
+    is_whole = page is None or HIDDEN not in position(work.walk, page)
+    return {} if page is None or is_whole else {"address": page.token}
 
 
 def _write_records(

@@ -27,6 +27,7 @@ from patra_ingest.spec.localize import query_window
 from patra_ingest.spec.paging import NoPaging, TimePaging, TokenPaging, UrlPaging
 from patra_ingest.spec.snapshot import CallSpec
 from patra_ingest.spec.words import MissingIds
+from patra_ingest.transport.redact import hide_parameters
 
 
 @dataclass(frozen=True)
@@ -229,7 +230,7 @@ def _hint(work: Work, after: Page | None) -> dict[str, Any]:
     return {
         "token": after.token if isinstance(paging, TokenPaging | TimePaging) else None,
         "page": after.number,
-        "url": after.token if isinstance(paging, UrlPaging) else None,
+        "url": hide_parameters(after.token or "") if isinstance(paging, UrlPaging) else None,
     }
 
 

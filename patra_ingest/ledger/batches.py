@@ -1,7 +1,7 @@
 """The `ing_task_run_batch` table: one page's worth of a run, the smallest replayable entry."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -52,6 +52,7 @@ class DoneBatch:
     after_position: str | None
     stats: dict[str, Any]
     committed_at: datetime
+    address: str | None = None  # of the next page, where the position after it hides a part
 
 
 _COMMITTED = text("""
@@ -186,7 +187,7 @@ def count_beginnings(tx: Connection, task: TaskId) -> int:
 
 
 _DONE = text("""
-    SELECT b.id, b.page_no, b.after_token, b.stats, b.committed_at
+    SELECT b.id, b.page_no, b.after_token, b.stats, b.committed_at, r.checkpoint
       FROM ing_task_run_batch b JOIN ing_task_run r ON r.id = b.run_id
      WHERE b.task_id = :task AND b.status_code = 'SUCCEEDED' AND b.expr_hash = :expr_hash
        AND r.attempt_no > (SELECT COALESCE(MAX(x.attempt_no), 0) FROM ing_task_run x
@@ -202,8 +203,8 @@ def list_done(tx: Connection, task: TaskId, expr_hash: str) -> list[DoneBatch]:
     A run that reached the end without its certificate does not count, nor does anything before:
     the slice is walked again from its first page.
     """
-    found = tx.execute(_DONE, {"task": task, "expr_hash": expr_hash})
-    return [
+    found = tx.execute(_DONE, {"task": task, "expr_hash": expr_hash}).all()
+    done = [
         DoneBatch(
             BatchId(row.id),
             row.page_no,
@@ -213,3 +214,6 @@ def list_done(tx: Connection, task: TaskId, expr_hash: str) -> list[DoneBatch]:
         )
         for row in found
     ]
+    if done and found[-1].checkpoint is not None:
+        done[-1] = replace(done[-1], address=read_json(found[-1].checkpoint).get("address"))
+    return done

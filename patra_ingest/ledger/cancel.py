@@ -1,9 +1,8 @@
 """Cancel a task, a slice or a plan: what is open ends CANCELLED, and each row says who and why.
 
 The worker on a cancelled task has lost its lease and writes nothing more. Locks are taken as
-workers and planners take them: the provenance's planning, then a task before its slice, then
-quotas and the plan, so nobody waits in a circle. Rows go in groups, however large the plan.
-No function here commits; whoever catches an error must roll back.
+workers and planners take them: the provenance's planning, a task before its slice, quotas, the
+plan; so nobody waits in a circle. No function here commits; who catches an error must roll back.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,7 +17,7 @@ from patra_ingest.ledger.db import instant_text
 from patra_ingest.ledger.plans import lock_planning, try_complete_plan
 from patra_ingest.ledger.quotas import free
 from patra_ingest.ledger.remarks import append_remark, appended, remark_text
-from patra_ingest.ledger.runs import save_sums
+from patra_ingest.ledger.runs import forget_addresses, save_sums
 from patra_ingest.model.codes import (
     BatchStatus,
     PlanStatus,
@@ -170,6 +169,7 @@ def _end_tasks(tx: Connection, ids: Sequence[TaskId], order: _Order) -> int:
     ended = _update(tx, _TASKS, ids, _OPEN_TASKS, order)
     if ended:
         save_sums(tx, ids)
+        forget_addresses(tx, ids)
         _update(tx, _RUNS, ids, _OPEN_RUNS, order)
         _update(tx, _BATCHES, ids, (BatchStatus.RUNNING,), order)
     return ended

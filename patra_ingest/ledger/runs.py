@@ -64,6 +64,17 @@ def save_checkpoint(tx: Connection, run: RunId, checkpoint: dict[str, Any], now:
     execute(tx, _CHECKPOINT, values)
 
 
+_FORGET = text("""
+    UPDATE ing_task_run SET checkpoint = JSON_REMOVE(checkpoint, '$.address')
+     WHERE task_id IN :tasks AND JSON_EXTRACT(checkpoint, '$.address') IS NOT NULL
+""").bindparams(bindparam("tasks", expanding=True))
+
+
+def forget_addresses(tx: Connection, tasks: Sequence[TaskId]) -> None:
+    """Let go of the signed addresses that ended tasks would have gone on at."""
+    tx.execute(_FORGET, {"tasks": list(tasks)})
+
+
 @dataclass(frozen=True)
 class RunEnd:
     """How a run ended: its status, its numbers, its proof, or its error."""

@@ -61,6 +61,13 @@ def redact_url(url: str) -> str:
     )
 
 
+def hide_parameters(url: str) -> str:
+    """Return `url` with its secret parameters hidden and nothing else: it still says which page."""
+    base, mark, query = url.partition("?")
+    pairs = "&".join(_hide_parameter(pair) for pair in query.split("&"))
+    return _USERINFO.sub(f"{HIDDEN}@", base) + mark + pairs
+
+
 def redact_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """Return the headers with lower-case names, credentials hidden and other values redacted."""
     return {
@@ -87,6 +94,12 @@ def redact_text(text: str, limit: int | None = 1024) -> str:
     return clean
 
 
+def _hide_parameter(pair: str) -> str:
+    name, equals, value = pair.partition("=")
+    is_secret = equals and value and is_secret_name(unquote_plus(name), as_parameter=True)
+    return f"{name}={HIDDEN}" if is_secret else pair
+
+
 def _redact_query(query: str) -> str:
     return "&".join(_redact_parameter(parameter) for parameter in query.split("&"))
 
@@ -98,9 +111,9 @@ def _redact_path(path: str) -> str:
 
 @lru_cache(maxsize=128)  # … and most of their parameters
 def _redact_parameter(parameter: str) -> str:
-    name, equals, value = parameter.partition("=")
-    if equals and value and is_secret_name(unquote_plus(name), as_parameter=True):
-        return f"{name}={HIDDEN}"
+    hidden = _hide_parameter(parameter)
+    if hidden != parameter:
+        return hidden
     plain = unquote_plus(parameter)
     clean = redact_text(plain, None)
     if clean == plain:

@@ -1,5 +1,6 @@
 """Where a task goes on after what earlier runs have committed."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -8,6 +9,8 @@ from patra_ingest.executor.certificate import pack_ids
 from patra_ingest.executor.leased import Details, Place
 from patra_ingest.executor.paging import Page
 from patra_ingest.executor.resume import resume
+from patra_ingest.spec.paging import UrlPaging
+from patra_ingest.spec.places import NextPlace
 from patra_ingest_tests.builders import NOON, a_spec
 from patra_ingest_tests.unit.working import a_done, a_search, a_work, by_ids
 
@@ -119,3 +122,34 @@ def test_a_search_whose_next_token_has_died_is_walked_again():
 
     assert alive.void is None, "the rest of the details needs no token"
     assert (dead.void, dead.place) == ("TOKEN_EXPIRED", Place(Page()))
+
+
+SIGNED = "https://a.example/works?after=9&sig=s3cr3t"
+
+
+def by_address(**more):
+    paging = UrlPaging(
+        type="URL", next_url=NextPlace(path="$.next"), page_size=50, stop=("NO_TOKEN",)
+    )
+    return a_work(a_search().model_copy(update={"paging": paging, **more}))
+
+
+def test_a_walk_goes_on_at_the_address_that_its_position_hides_a_part_of():
+    work = by_address(detail=None)
+    after = work.position(Place(Page(2, token=SIGNED)))
+
+    resumed = resume(work, [a_done({}, after, address=SIGNED)], NOON)
+    lost = resume(work, [a_done({}, after)], NOON)
+
+    assert after == "url#2:https://a.example/works?after=9&sig=***"
+    assert (resumed.place, resumed.void) == (Place(Page(2, token=SIGNED)), None)
+    assert (lost.place, lost.void) == (Place(Page()), "TOKEN_EXPIRED")
+
+
+def test_details_keep_the_address_at_which_their_search_goes_on():
+    following = "url#2:https://a.example/works?after=9&sig=***"
+    search, detail = searched("abc", following, 1, 2)
+
+    place = resume(by_address(), [search, replace(detail, address=SIGNED)], NOON).place
+
+    assert place.details == Details(tuple("abc"), 2, 2, Page(2, token=SIGNED))

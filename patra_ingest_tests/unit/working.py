@@ -60,8 +60,12 @@ def by_ids(*ids: str, **rule: Any) -> Work:
 
 
 def a_done(
-    stats: dict[str, Any], after: str | None, page: int = 1, at: datetime = NOON
+    stats: dict[str, Any],
+    after: str | None,
+    page: int = 1,
+    at: datetime = NOON,
+    address: str | None = None,
 ) -> DoneBatch:
     """Return a batch that has been committed."""
     plain = {"itemsCount": 0, "withoutId": 0, "idKeys": "", "total": None}
-    return DoneBatch(page, page, after, {**plain, **stats}, at)
+    return DoneBatch(page, page, after, {**plain, **stats}, at, address)
