@@ -5,6 +5,7 @@ import pytest
 from sqlalchemy import inspect
 
 from patra_ingest.errors import CompileError, PackError
+from patra_ingest.rawstore.store import RawStore
 from patra_ingest_tests.builders import a_pack, a_trigger, an_endpoint, day
 from patra_ingest_tests.fakes import upstream
 from patra_ingest_tests.pipeline.harness import Home
@@ -49,11 +50,16 @@ def test_a_secret_that_the_upstream_repeats_reaches_no_table(home, status):
     assert tables_with_canary(home) == []
 
 
-def test_a_key_that_an_answer_writes_in_its_own_way_reaches_no_table(home, monkeypatch):
-    key = "Zm9vYmFy/QmF6MTIzNDU2Nzg5MA"
+def asking_with(key, monkeypatch):
+    """Return the part of a pack that sends this key."""
     monkeypatch.setenv("CANARY_KEY", key)
     credential = {"type": "API_KEY", "location": "HEADER", "field": "X-Key"}
-    auth = {"required": True, "credentials": {"k": {**credential, "secret": "env:CANARY_KEY"}}}
+    return {"required": True, "credentials": {"k": {**credential, "secret": "env:CANARY_KEY"}}}
+
+
+def test_a_key_that_an_answer_writes_in_its_own_way_reaches_no_table(home, monkeypatch):
+    key = "Zm9vYmFy/QmF6MTIzNDU2Nzg5MA"
+    auth = asking_with(key, monkeypatch)
     item = {"id": "a", "updated": "2025-09-01T00:00:00Z", "title": "t", "href": f"/?key={key}"}
     body = orjson.dumps({"items": [item], "total": 1}).replace(b"/", b"\\/")
     with listening(lambda _: (200, body)) as source:
@@ -62,6 +68,22 @@ def test_a_key_that_an_answer_writes_in_its_own_way_reaches_no_table(home, monke
         home.work()
 
     assert orjson.loads(home.one("SELECT payload FROM ing_record"))["href"] == "/?key=***"
+
+
+@pytest.mark.parametrize("echo", ["k3y-42", "&#x6b;3y-42"], ids=["as it is", "as an entity"])
+def test_a_short_key_that_an_answer_repeats_reaches_no_table_and_no_body(home, monkeypatch, echo):
+    auth = asking_with("k3y-42", monkeypatch)
+    item = {"id": "a", "updated": "2025-09-01T00:00:00Z", "title": f"you are {echo}"}
+    bad = {"id": None, "note": f"you are {echo}"}
+    with listening(lambda _: (200, {"items": [item, bad], "total": 2})) as source:
+        home.apply(a_source(source.url, {"auth": auth}, works=an_endpoint()))
+        home.plan(a_trigger(start=day(0), end=day(1)))
+        home.work()
+
+    assert orjson.loads(home.one("SELECT payload FROM ing_record"))["title"] == "you are ***"
+    assert "you are ***" in home.one("SELECT fragment FROM ing_quarantine")
+    raw, key = RawStore(home.folder / "raw"), home.one("SELECT storage_key FROM ing_task_run_batch")
+    assert echo.encode() not in raw.get(key)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """A secret is hidden by its value, under any name and in any spelling."""
 
+import html
 import json
 import re
 from urllib.parse import parse_qsl, quote, quote_plus, urlsplit
@@ -28,6 +29,8 @@ def spellings(secret):
         json.dumps(secret)[1:-1],
         json.dumps(secret, ensure_ascii=False)[1:-1],
         json.dumps(json.dumps(secret))[3:-3],
+        html.escape(secret),
+        html.escape(html.escape(secret)),
     ]
 
 
@@ -143,6 +146,10 @@ BASE64 = "Zm9vYmFy/QmF6+MTIzNDU2Nzg5MA=="
         pytest.param(BASE64.replace("+", "%2b").replace("=", "%3d"), id="percent-encoded in part"),
         pytest.param(quote(quote(BASE64, safe=""), safe=""), id="percent-encoded twice"),
         pytest.param("".join(f"%{ord(one):02x}" for one in BASE64), id="needlessly encoded"),
+        pytest.param("".join(f"&#x{ord(one):x};" for one in BASE64), id="entities"),
+        pytest.param("".join(f"&#{ord(one):04d};" for one in BASE64), id="decimal entities"),
+        pytest.param(BASE64.replace("Z", r"\u0026#X5A;"), id="an entity escaped in JSON"),
+        pytest.param(BASE64.replace("=", "&equals;"), id="a named entity"),
     ],
 )
 def test_a_body_loses_a_key_in_any_spelling(echo):
@@ -161,3 +168,28 @@ def test_a_large_body_without_a_key_is_not_looked_at_closely(monkeypatch):
     monkeypatch.setattr(hiding, "_bytes_pattern", None)
 
     assert hide_in_body(body, {BASE64}) is body
+
+
+@pytest.mark.parametrize(
+    ("body", "left"),
+    [
+        (b'{"note": "your key k3y-42 ends"}', b'{"note": "your key *** ends"}'),
+        (b'{"next": "/p?k=k3y-42&p=2"}', b'{"next": "/p?k=***&p=2"}'),
+        (b"/p%3Fk%3Dk3y-42%26p", b"/p%3Fk%3D***%26p"),
+        (rb'{"a": "x\nk3y-42", "b": "k\u003dk3y\u002d42"}', rb'{"a": "x\n***", "b": "k\u003d***"}'),
+        (b"<k>&#x6B;3y-42</k>", b"<k>***</k>"),
+        ("密钥k3y-42无效".encode(), "密钥***无效".encode()),
+        (b"ak3y-42 k3y-421 k3y_42", b"ak3y-42 k3y-421 k3y_42"),
+    ],
+)
+def test_a_body_loses_a_short_key_where_it_stands_alone(body, left):
+    assert hide_in_body(body, {"k3y-42"}) == left
+
+
+@pytest.mark.parametrize(
+    "word", ["secret", "O'Brien", "me@lib.org", "20250131", "2025-01-31", "k3y"]
+)
+def test_a_short_word_name_or_number_stays_in_a_body(word):
+    body = f'{{"title": "On {word}"}}'.encode()
+
+    assert hide_in_body(body, {word}) is body
