@@ -11,16 +11,18 @@ from typing import Any
 
 from patra_ingest.errors import EndpointHalted
 from patra_ingest.executor.drift import found_instead
-from patra_ingest.executor.items import find_items, group_items
+from patra_ingest.executor.items import Items, find_items, group_items
+from patra_ingest.executor.malformed import Body, count_malformed, set_aside
 from patra_ingest.executor.places import (
     find_gone,
     find_more,
     find_next,
     find_step,
     find_total,
+    needs_last_item,
     shown,
 )
-from patra_ingest.executor.trees import BodyUnreadable, plain, read_tree
+from patra_ingest.executor.trees import BodyUnreadable, plain, read_tree, unreadable
 from patra_ingest.executor.triage import shown_answer
 from patra_ingest.expr.functions import to_text
 from patra_ingest.expr.path import Path, compile_path
@@ -55,6 +57,8 @@ def decode(
     variables: Mapping[str, object],
 ) -> Decoded:
     """Read a page; raise EndpointHalted when it is not what this source is known to send."""
+    if isinstance(tree, Body):
+        _require_only_items(response, tree, call.response, paging)
     try:
         _require_all(tree, call.response)
         for expectation in call.response.expect:
@@ -100,6 +104,8 @@ def _decoded(
     items = find_items(tree, spec, total)
     if spec.grouped:
         items = group_items(items, variables.get("ids"))
+    if isinstance(tree, Body):
+        items = Items(set_aside(items.found), items.places)
     return Decoded(
         items.found,
         total,
@@ -109,6 +115,20 @@ def _decoded(
         find_gone(tree, spec.tombstones),
         items.places,
     )
+
+
+def _require_only_items(
+    response: Response, tree: Body, spec: ResponseSpec, paging: Paging | None
+) -> None:
+    """Raise BodyUnreadable when what is malformed is not in items, or may lead to the next page."""
+    error = ValueError("what is malformed in it is not in its items alone")
+    try:
+        found = find_items(tree, spec, 0).found
+    except ValueError:
+        raise unreadable(response, spec, error) from None
+    is_next = found and needs_last_item(paging) and count_malformed(found[-1])
+    if is_next or sum(map(count_malformed, found)) < count_malformed(tree):
+        raise unreadable(response, spec, error)
 
 
 def _require_all(tree: Any, spec: ResponseSpec) -> None:

@@ -1,6 +1,7 @@
 """An item becomes a record, or a bad item with the field that is to blame."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -22,6 +23,7 @@ from patra_ingest.executor.columns import (
     id_text,
 )
 from patra_ingest.executor.looks import fields_of, looks_of
+from patra_ingest.executor.malformed import MalformedItem
 from patra_ingest.executor.trees import plain
 from patra_ingest.expr.xml_tree import XmlNode
 from patra_ingest.model import keys
@@ -121,7 +123,8 @@ def _portions(items: list[Any], call: CallSpec, zone: ZoneInfo) -> "Iterator[_Pa
         portion = items[start : start + size]
         if looks is not None:
             looks.prepare(portion)
-        yield _Page(portion, call, zone, start)
+        kind = _PageWithMalformed if MalformedItem in map(type, portion) else _Page
+        yield kind(portion, call, zone, start)
         for item in portion if is_xml else ():
             item.found = None
 
@@ -238,6 +241,18 @@ class _Page:
         )
 
 
+class _PageWithMalformed(_Page):
+    """A page of which some items hold what JSON does not have; their ids may still be sound."""
+
+    def find_record(self, number: int) -> NewRecord | None:
+        item = self.items[number]
+        if not isinstance(item, MalformedItem):
+            return super().find_record(number)
+        with suppress(Unfit):
+            self.ids[number] = self._ids.id_of(number)
+        raise Unfit(item.path, item.value.reason, str(item.value))
+
+
 def _is_outside(record: NewRecord, asked: Window) -> bool:
     at = record.source_updated_at
     return at is not None and not asked.contains(at)
@@ -245,7 +260,7 @@ def _is_outside(record: NewRecord, asked: Window) -> bool:
 
 def _written(value: Any) -> str:
     """Write an item or a value for people, whatever it is."""
-    value = plain(value)
+    value = value.whole if isinstance(value, MalformedItem) else plain(value)
     try:
         return value if isinstance(value, str) else orjson.dumps(value).decode()
     except orjson.JSONEncodeError:  # nested deeper, or a number larger, than can be written

@@ -81,6 +81,15 @@ def find_next(response: Response, tree: Any, items: list[Any], paging: Paging | 
     return text or None
 
 
+def needs_last_item(paging: Paging | None) -> bool:
+    """Whether the last item of a page says where the next one begins."""
+    match paging:
+        case TokenPaging(next_token=place) | UrlPaging(next_url=place):
+            return place.last_item is not None
+        case _:
+            return False
+
+
 def ids_at(tree: Any, where: str) -> list[str] | None:
     """Return the list of ids at a path as texts; None when there is no list."""
     found = compile_path(where).first(tree)

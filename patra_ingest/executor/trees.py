@@ -5,12 +5,14 @@ helps to say why something cannot be read. A page for people is never data, what
 """
 
 import re
+from contextlib import suppress
 from typing import Any
 
 import orjson
 
-from patra_ingest.errors import EndpointHalted, TransientError
+from patra_ingest.errors import EndpointHalted, IngestError, TransientError
 from patra_ingest.executor.charset import Charset, as_text, charset_of, xml_names_its_charset
+from patra_ingest.executor.malformed import MalformedList, MalformedObject, read_malformed
 from patra_ingest.executor.tables import HeaderChanged, read_rows
 from patra_ingest.executor.triage import shown_answer
 from patra_ingest.expr.xml_stream import NO_LOOKS, Looks, find_trails, stream_xml
@@ -46,6 +48,7 @@ def read_tree(
 ) -> Any:
     """Return the body as a tree: what orjson reads, an XmlNode, or a list of lines or rows.
 
+    JSON with values that JSON does not have, such as NaN or half a character, says so itself.
     `looks` is what will be looked for in the items: a large XML body is then read only once.
 
     Raises BodyUnreadable with the address, the status, the reason and the first bytes, and
@@ -54,14 +57,18 @@ def read_tree(
     try:
         return _read(response, spec, stream_from, looks)
     except ValueError as error:
-        kind = response.headers.get("content-type", "no content type")
-        seen = f"{response.url} answered {response.status} with {kind}"
-        why = redact_text(str(error), 300)
-        first = shown_answer(response)
-        if isinstance(error, HeaderChanged) and 200 <= response.status < 300:
-            raise EndpointHalted(f"{seen}: {why}: {first}") from error
-        unlike = f"that is not {_NAMES[spec.format]}"
-        raise BodyUnreadable(f"{seen} {unlike} ({why}): {first}") from error
+        raise unreadable(response, spec, error) from error
+
+
+def unreadable(response: Response, spec: ResponseSpec, error: ValueError) -> IngestError:
+    """Return the error of a body that is not what the source is known to send."""
+    kind = response.headers.get("content-type", "no content type")
+    seen = f"{response.url} answered {response.status} with {kind}"
+    why = redact_text(str(error), 300)
+    first = shown_answer(response)
+    if isinstance(error, HeaderChanged) and 200 <= response.status < 300:
+        return EndpointHalted(f"{seen}: {why}: {first}")
+    return BodyUnreadable(f"{seen} that is not {_NAMES[spec.format]} ({why}): {first}")
 
 
 def plain(item: Any) -> Any:
@@ -82,9 +89,9 @@ def _read(response: Response, spec: ResponseSpec, stream_from: int, looks: Looks
         raise ValueError("it is an HTML page")
     match spec.format:
         case BodyFormat.JSON:
-            return orjson.loads(_utf8(body, charset))
+            return _json(_json_bytes(body, charset))
         case BodyFormat.NDJSON:
-            return _lines(_utf8(body, charset))
+            return _lines(_json_bytes(body, charset))
         case BodyFormat.XML:
             return _elements(body, charset, spec, stream_from, looks)
         case BodyFormat.CSV:
@@ -98,6 +105,27 @@ def _utf8(body: bytes, charset: Charset) -> bytes:
     return as_text(body, charset).encode()
 
 
+def _json_bytes(body: bytes, charset: Charset) -> bytes:
+    """Return the body as `_utf8` does; what does not fit its charset as bytes that are no UTF-8."""
+    try:
+        return _utf8(body, charset)
+    except ValueError:
+        with suppress(UnicodeError):
+            text = body[charset.mark :].decode(charset.name, "surrogateescape")
+            return text.encode("utf-8", "surrogatepass")
+        raise
+
+
+def _json(body: bytes) -> Any:
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        try:
+            return read_malformed(body)
+        except ValueError:
+            raise error from None
+
+
 def _lines(body: bytes) -> list[Any]:
     found = []
     for number, line in enumerate(body.split(b"\n"), 1):
@@ -105,10 +133,11 @@ def _lines(body: bytes) -> list[Any]:
         if not text:
             continue
         try:
-            found.append(orjson.loads(text))
+            found.append(_json(text))
         except orjson.JSONDecodeError as error:
             raise ValueError(f"line {number}: {error}") from error
-    return found
+    is_sound = {*map(type, found)}.isdisjoint((MalformedObject, MalformedList))
+    return found if is_sound else MalformedList(found)
 
 
 def _elements(
