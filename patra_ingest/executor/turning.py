@@ -134,6 +134,7 @@ def turn_ids(work: Work, place: Place, seen: IdsSeen) -> Turned:
         "badIds": len(seen.bad),
         "unanswered": _count_unanswered(asked, mapped, seen),
         "hasNext": following is not None,
+        "nextHint": _hint(work, following.page if following else None),
         "stopRule": None if following else "IDS_END",
     }
     if place.details is not None:
@@ -225,12 +226,13 @@ def _walk_numbers(
 
 def _hint(work: Work, after: Page | None) -> dict[str, Any]:
     paging = work.plan.spec.paging
+    is_url = isinstance(paging, UrlPaging)
     if after is None:
         return {"token": None, "page": None, "url": None}
     return {
         "token": after.token if isinstance(paging, TokenPaging | TimePaging) else None,
         "page": after.number,
-        "url": hide_parameters(after.token or "") if isinstance(paging, UrlPaging) else None,
+        "url": hide_parameters(after.token) if is_url and after.token else None,
     }
 
 
