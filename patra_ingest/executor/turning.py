@@ -122,6 +122,7 @@ def turn_ids(work: Work, place: Place, seen: IdsSeen) -> Turned:
     if rule and rule.aliases:
         accepted |= {record.provider_id for record in mapped.records}
     mapped = hold_against(asked, mapped, sorted(accepted))
+    whole = _with_tombstones(mapped, mapped.records, decoded)
     following = _after_ids(work, place)
     numbers = {
         "itemsCount": len(decoded.items) - mapped.skipped + len(decoded.gone),
@@ -130,7 +131,7 @@ def turn_ids(work: Work, place: Place, seen: IdsSeen) -> Turned:
         "idKeys": mapped.packed_ids,
         "total": None if place.details else len(asked_in_all(work)),
         "askedCount": len(asked),
-        "goneIds": len(seen.missing) + len(decoded.gone),
+        "goneIds": len(seen.missing) + sum(record.is_tombstone for record in whole.records),
         "badIds": len(seen.bad),
         "unanswered": _count_unanswered(asked, mapped, seen),
         "hasNext": following is not None,
@@ -142,7 +143,6 @@ def turn_ids(work: Work, place: Place, seen: IdsSeen) -> Turned:
     if seen.merged:
         numbers["merged"] = dict(seen.merged)
     gone = (*seen.missing, *(old for old, new in seen.merged.items() if old != new))
-    whole = _with_tombstones(mapped, mapped.records, decoded)
     return Turned(call, whole, following, numbers, gone, tuple(seen.bad))
 
 

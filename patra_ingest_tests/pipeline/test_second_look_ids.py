@@ -208,3 +208,20 @@ def test_two_ids_that_became_one_do_not_fail_their_slice(home):
         assert work_on(home) == ["SUCCEEDED"]
     assert records(home) == ["w0", "w2", "w3"]
     assert proofs(home)[-1]["verdict"] == "COMPLETE"
+
+
+def test_a_tombstone_that_cannot_be_an_id_is_not_counted_as_gone(home):
+    library = Library(4)
+
+    def answer(asked):
+        status, told = library(asked)
+        return status, {**told, "gone": ["x" * 600, *told["gone"]]} if "gone" in told else told
+
+    with listening(answer) as server:
+        home.apply(a_library(server.url))
+        library.deleted = ["w002"]
+
+        assert harvest(home) == ["SUCCEEDED"], last_error(home)
+    (proof,) = proofs(home)
+    assert (proof["gone"], proof["quarantined"], proof["verdict"]) == (1, 1, "COMPLETE")
+    assert [one["goneIds"] for one in batches(home) if "goneIds" in one] == [1]
