@@ -14,7 +14,7 @@ from patra_ingest.executor.paging import Page
 from patra_ingest.expr.functions import to_text
 from patra_ingest.expr.template import compile_template
 from patra_ingest.model.codes import HttpMethod, InboundLocation
-from patra_ingest.model.lineage import correlation_id
+from patra_ingest.model.lineage import CORRELATION, correlation_id
 from patra_ingest.spec.paging import UrlPaging
 from patra_ingest.spec.parts import Probe
 from patra_ingest.spec.places import Param, templates_of
@@ -109,7 +109,7 @@ def _request(
 ) -> Request:
     sent = _params(call, asking)
     correlation = correlation_id(asking.run_id, asking.batch_no)
-    headers = {**_headers(call, query, variables), "X-Ingest-Correlation-Id": correlation}
+    headers = {**_headers(call, query, variables), CORRELATION: correlation}
     key = call.http.idempotency_header
     return Request(
         call.request.method.value,

@@ -11,6 +11,8 @@ TaskId = NewType("TaskId", int)
 RunId = NewType("RunId", int)
 BatchId = NewType("BatchId", int)
 
+CORRELATION = "X-Ingest-Correlation-Id"  # the header of every request to a source
+
 
 @dataclass(frozen=True)
 class Lineage:

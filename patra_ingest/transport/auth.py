@@ -13,6 +13,7 @@ from typing import assert_never
 
 from patra_ingest.clock import Clock
 from patra_ingest.errors import EndpointHalted, Throttled
+from patra_ingest.model.lineage import CORRELATION
 from patra_ingest.spec.policies import ApiKey, Basic, Bearer, Custom, OAuth2
 from patra_ingest.spec.snapshot import AuthSpec, CredentialSpec
 from patra_ingest.spec.words import Rotation
@@ -182,4 +183,5 @@ def _find(auth: AuthSpec, signed: Signed) -> CredentialSpec | None:
 
 
 def _wanted(request: Request, each: CredentialSpec, oauth: OAuth2, owner: str) -> Wanted:
-    return Wanted(owner, each.name, oauth, request.options, request.timeouts)
+    correlation = request.headers.get(CORRELATION)
+    return Wanted(owner, each.name, oauth, request.options, request.timeouts, correlation)

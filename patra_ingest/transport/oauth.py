@@ -12,6 +12,7 @@ from urllib.parse import quote, urlsplit
 from patra_ingest.clock import Clock
 from patra_ingest.errors import Throttled, TransientError
 from patra_ingest.model.codes import OauthGrantType
+from patra_ingest.model.lineage import CORRELATION
 from patra_ingest.rate.bucket import Limits
 from patra_ingest.rate.gate import RateGate
 from patra_ingest.rate.signals import Complaint, Silence
@@ -47,6 +48,7 @@ class Wanted:
     oauth: OAuth2
     options: Options
     timeouts: Timeouts
+    correlation: str | None = None  # of the request that needs the token
 
     @property
     def key(self) -> _Key:
@@ -172,7 +174,9 @@ class Tokens:
             form += [("client_id", client), ("client_secret", secret)]
         options = replace(wanted.options, max_body_bytes=_MAX_ANSWER_BYTES)
         asked = Request("POST", oauth.token_url, timeouts=wanted.timeouts, options=options)
-        asked = asked.with_headers({"Accept": "application/json"}).with_form("POST", form, FORM)
+        sender = {CORRELATION: wanted.correlation} if wanted.correlation else {}
+        asked = asked.with_headers({"Accept": "application/json", **sender})
+        asked = asked.with_form("POST", form, FORM)
         asked = asked.hiding(client, secret, refresh or "")
         # RFC 6749 §2.3.1: both are encoded like a form before they become user and password.
         return asked if in_form else with_user(asked, quote(client, ""), quote(secret, ""))

@@ -9,6 +9,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from patra_ingest.errors import EndpointHalted, Throttled, TransientError
+from patra_ingest.model.lineage import CORRELATION
 from patra_ingest.transport.messages import Request
 from patra_ingest_tests.transport.desk import spec_of
 
@@ -48,6 +49,17 @@ def token(signed):
 
 def forms(upstream):
     return [{k: v[0] for k, v in parse_qs(told["body"]).items()} for told in upstream.told]
+
+
+def test_a_token_request_says_which_batch_needs_the_token(shop, upstream):
+    grants(upstream, 600)
+    needs = Request("GET", "https://h.example/", headers={CORRELATION: "ing-7-3"})
+
+    shop.auth.sign(needs, spec(shop), "lib")
+    sign(shop)
+
+    (told,) = upstream.told
+    assert told[CORRELATION] == "ing-7-3"
 
 
 def test_a_token_is_fetched_with_client_credentials(shop, upstream):
