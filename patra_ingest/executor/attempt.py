@@ -42,6 +42,12 @@ class Attempt:
     last_batch: BatchId | None = None
     begun: int = 0  # how often the slice was begun before, if its walk was given up
     ahead: BatchId | None = None  # the next batch, written down and not asked for yet
+    is_void: bool = False  # nothing that was walked counts: the next attempt begins at page 1
+
+    @property
+    def has_moved(self) -> bool:
+        """Whether the task is further than before: retries are counted from here anew."""
+        return bool(self.own) and not self.is_void
 
     def begin_batch(self) -> None:
         """Forget what was done to get the last batch through."""

@@ -4,7 +4,6 @@ The only broad handler stands around one task: whatever goes
 wrong with it ends this task and no other.
 """
 
-import logging
 import threading
 import traceback
 from collections.abc import Callable
@@ -32,20 +31,21 @@ from patra_ingest.executor.garbage import collect_between_batches
 from patra_ingest.executor.history import require_reach
 from patra_ingest.executor.leased import Work
 from patra_ingest.executor.limits import find_excess, remaining
-from patra_ingest.executor.outcome import MAX_TASK_RETRIES, Failure, judge_failure
+from patra_ingest.executor.outcome import MAX_TASK_RETRIES, judge_failure
 from patra_ingest.executor.paging import Page
 from patra_ingest.executor.resume import resume
 from patra_ingest.executor.ride_out import ride_out
 from patra_ingest.executor.run_batch import BatchRunner
+from patra_ingest.executor.settle import fail_task, settle
 from patra_ingest.executor.token_cursor import forget_token, keep_token
 from patra_ingest.ledger.batches import close_open_batches, count_beginnings, list_done
 from patra_ingest.ledger.db import Db
-from patra_ingest.ledger.holds import place_hold
 from patra_ingest.ledger.plans import get_plan, try_complete_plan
 from patra_ingest.ledger.quotas import free
 from patra_ingest.ledger.reslices import NewRequest, add_request
 from patra_ingest.ledger.runs import (
     RunEnd,
+    count_void_walks,
     finish_run,
     start_run,
     void_walk,
@@ -53,16 +53,13 @@ from patra_ingest.ledger.runs import (
 from patra_ingest.ledger.slices import follow_task, get_slice_of
 from patra_ingest.ledger.tasks import (
     Lease,
-    finish_task,
     mark_executing,
-    release_task,
     require_lease,
 )
 from patra_ingest.model.bounds import read_bounds
 from patra_ingest.model.codes import ResliceReason, RunStatus, SliceStatus, TaskStatus
 from patra_ingest.spec.slice_spec import lookback_of, records_of, requests_of
 
-_log = logging.getLogger(__name__)
 OnBatch = Callable[[dict[str, Any]], None]
 Settle = Callable[[Connection, datetime], TaskEnd]
 
@@ -133,10 +130,7 @@ class TaskExecutor:
                 now = self._db.now(tx)
                 require_lease(tx, lease, now)
                 mark_executing(tx, lease, now)
-                finish_task(tx, lease, TaskStatus.FAILED, now, (failure.code, failure.message))
-                follow_task(tx, lease.slice_id, SliceStatus.FAILED, now)
-                try_complete_plan(tx, lease.plan_id, now)
-                free(tx, [lease.slice_id], now)
+                fail_task(tx, lease, failure, now)
         except LeaseLost:
             return TaskEnd.LEASE_LOST
         return TaskEnd.FAILED
@@ -214,18 +208,21 @@ class TaskExecutor:
             return self._give_back(attempt)
         if isinstance(error, SliceTooBig):
             return self._ask_to_reslice(attempt, error)
-        failure = judge_failure(error, attempt.retry_count, self._clock.now())
-        certificate = None
+        certificate, retries = None, 0 if attempt.own else attempt.retry_count
         if isinstance(error, SliceIncomplete):
+            attempt.is_void = True
+            with self._db.read() as tx:
+                retries = max(attempt.retry_count, count_void_walks(tx, work.lease.task_id))
             # Kept with the failed run: the next attempt walks the slice from its first page.
             certified = certify(attempt.history.batches, work.promise)
             certificate = {**certified.as_json(), "verdict": Verdict.INCOMPLETE.value}
+        failure = judge_failure(error, retries, self._clock.now())
         detail = f"{failure.code}: {failure.message}"
         if failure.code == "INTERNAL":
             detail = "".join(traceback.format_exception(error))
         status = RunStatus.FAILED if failure.counts_as_retry else RunStatus.PARTIAL
         end = RunEnd(status, attempt.stats(), certificate, detail)
-        return self._close(attempt, end, lambda tx, now: self._settle(tx, attempt, failure, now))
+        return self._close(attempt, end, lambda tx, now: settle(tx, attempt, failure, now))
 
     def _ask_to_reslice(self, attempt: Attempt, error: SliceTooBig) -> TaskEnd:
         """End the task and leave the planner a request; the slice is open until it is answered."""
@@ -249,7 +246,7 @@ class TaskExecutor:
         """Return the task to the queue at once; the next worker goes on after our last batch."""
         stopped = "STOPPED: the worker was asked to stop"
         end = RunEnd(RunStatus.CANCELLED, attempt.stats(), None, stopped)
-        return self._close(attempt, end, lambda tx, now: self._settle(tx, attempt, None, now))
+        return self._close(attempt, end, lambda tx, now: settle(tx, attempt, None, now))
 
     def _close(self, attempt: Attempt, end: RunEnd, settle: Settle) -> TaskEnd:
         """End a run, and its task as `settle` says, while the lease is ours."""
@@ -263,38 +260,3 @@ class TaskExecutor:
                 return settle(tx, now)
         except LeaseLost:
             return TaskEnd.LEASE_LOST
-
-    def _settle(
-        self, tx: Connection, attempt: Attempt, failure: Failure | None, now: datetime
-    ) -> TaskEnd:
-        lease, namespace = attempt.work.lease, attempt.work.plan.namespace
-        if failure is None:
-            release_task(tx, lease, now)
-        elif failure.due is not None:
-            error = (failure.code, failure.message) if failure.counts_as_retry else None
-            release_task(tx, lease, now, failure.due, error)
-        if failure is None or failure.due is not None:
-            follow_task(tx, lease.slice_id, SliceStatus.READY, now)
-            return TaskEnd.STOPPED if failure is None else TaskEnd.RELEASED
-        failed = (failure.code, failure.message)
-        end_task(tx, attempt.work, TaskStatus.FAILED, now, failed)
-        follow_task(tx, lease.slice_id, SliceStatus.FAILED, now)
-        try_complete_plan(tx, lease.plan_id, now)
-        free(tx, [lease.slice_id], now)
-        if failure.halts:
-            _log.error(
-                "%s/%s is held until a person resumes it: %s",
-                namespace.provenance,
-                namespace.endpoint,
-                failure.message,
-            )
-            place_hold(
-                tx,
-                namespace.provenance,
-                namespace.endpoint,
-                "L4",
-                failure.message,
-                lease.owner,
-                now,
-            )
-        return TaskEnd.FAILED

@@ -14,7 +14,7 @@ from patra_ingest.errors import (
     TransientError,
 )
 
-MAX_TASK_RETRIES = 3
+MAX_TASK_RETRIES = 3  # in a row, without a new batch; walks that proved void: in all
 _FIRST_PAUSE = timedelta(seconds=30)
 
 _CHANGES = ("inserted", "updated", "unchanged", "stale", "deleted")
@@ -32,7 +32,7 @@ class Failure:
 
 
 def judge_failure(error: Exception, retry_count: int, now: datetime) -> Failure:
-    """Return what the error of a run means for its task."""
+    """Return what the error of a run means for its task, after so many retries that count."""
     message = str(error) or type(error).__name__
     match error:
         case Throttled(retry_at=retry_at):

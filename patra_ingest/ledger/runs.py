@@ -123,6 +123,18 @@ def void_walk(tx: Connection, task: TaskId, why: str, now: datetime) -> None:
     )
 
 
+_VOID_WALKS = text("""
+    SELECT COUNT(*) FROM ing_task_run
+     WHERE task_id = :task AND status_code = 'FAILED'
+       AND (error LIKE 'INCOMPLETE:%' OR error LIKE 'RESTART:%')
+""")
+
+
+def count_void_walks(tx: Connection, task: TaskId) -> int:
+    """Count the attempts at a task after which its slice had to begin again at its first page."""
+    return int(tx.execute(_VOID_WALKS, {"task": task}).scalar_one())
+
+
 _OPEN = text("""
     SELECT id FROM ing_task_run
      WHERE task_id IN :tasks AND status_code IN ('PLANNED', 'RUNNING')

@@ -168,7 +168,8 @@ def finish_task(
 _RELEASE = text("""
     UPDATE ing_task
        SET status_code = 'QUEUED', lease_owner = NULL, leased_until = NULL,
-           scheduled_at = :due, retry_count = retry_count + :retries,
+           scheduled_at = :due,
+           retry_count = CASE WHEN :has_moved = 1 THEN 0 ELSE retry_count END + :retries,
            last_error_code = :code, last_error_msg = :message, updated_at = :now
      WHERE id = :id AND lease_owner = :owner
 """)
@@ -180,8 +181,12 @@ def release_task(
     now: datetime,
     due: datetime | None = None,
     error: tuple[str, str] | None = None,
+    has_moved: bool = False,
 ) -> None:
-    """Give a task back to the queue, for now or for later; an error counts as a retry."""
+    """Give a task back to the queue, for now or for later.
+
+    An error counts as a retry. Retries are those in a row: a task that has moved begins anew.
+    """
     ensure_transition(TaskStatus.EXECUTING, TaskStatus.QUEUED)
     code, message = error or (None, None)
     tx.execute(
@@ -191,6 +196,7 @@ def release_task(
             "owner": lease.owner,
             "due": due and instant_text(due),
             "retries": 0 if error is None else 1,
+            "has_moved": int(has_moved),
             "code": code,
             "message": message and message[:512],
             "now": instant_text(now),

@@ -1,0 +1,60 @@
+"""What becomes of a task, its slice, its plan and its endpoint when an attempt has ended.
+
+The caller has required the lease and owns the transaction.
+"""
+
+import logging
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from patra_ingest.executor.attempt import Attempt, TaskEnd
+from patra_ingest.executor.outcome import Failure
+from patra_ingest.ledger.holds import place_hold
+from patra_ingest.ledger.plans import try_complete_plan
+from patra_ingest.ledger.quotas import free
+from patra_ingest.ledger.runs import forget_addresses
+from patra_ingest.ledger.slices import follow_task
+from patra_ingest.ledger.tasks import Lease, finish_task, release_task
+from patra_ingest.model.codes import SliceStatus, TaskStatus
+
+_log = logging.getLogger(__name__)
+
+
+def settle(tx: Connection, attempt: Attempt, failure: Failure | None, now: datetime) -> TaskEnd:
+    """Give the task back to the queue, or end it; without a failure it was only interrupted."""
+    lease, namespace = attempt.work.lease, attempt.work.plan.namespace
+    if failure is None or failure.due is not None:
+        due = None if failure is None else failure.due
+        counts = failure is not None and failure.counts_as_retry
+        error = (failure.code, failure.message) if failure and counts else None
+        release_task(tx, lease, now, due, error, attempt.has_moved)
+        follow_task(tx, lease.slice_id, SliceStatus.READY, now)
+        return TaskEnd.STOPPED if failure is None else TaskEnd.RELEASED
+    fail_task(tx, lease, failure, now)
+    if failure.halts:
+        _log.error(
+            "%s/%s is held until a person resumes it: %s",
+            namespace.provenance,
+            namespace.endpoint,
+            failure.message,
+        )
+        place_hold(
+            tx,
+            namespace.provenance,
+            namespace.endpoint,
+            "L4",
+            failure.message,
+            lease.owner,
+            now,
+        )
+    return TaskEnd.FAILED
+
+
+def fail_task(tx: Connection, lease: Lease, failure: Failure, now: datetime) -> None:
+    """End a task for good: its slice is a hole, its plan may be complete, its quota is free."""
+    finish_task(tx, lease, TaskStatus.FAILED, now, (failure.code, failure.message))
+    forget_addresses(tx, [lease.task_id])
+    follow_task(tx, lease.slice_id, SliceStatus.FAILED, now)
+    try_complete_plan(tx, lease.plan_id, now)
+    free(tx, [lease.slice_id], now)
