@@ -20,9 +20,10 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.engine import make_url
 
 from patra_ingest.ledger.db import open_db
-from patra_ingest.ledger.leases import lease_tasks, requeue_expired
+from patra_ingest.ledger.leases import lease_tasks
 from patra_ingest.ledger.migrate import migrate
 from patra_ingest.ledger.records import upsert_newer
+from patra_ingest.ledger.silent import free_silent
 from patra_ingest.ledger.tasks import ensure_tasks
 from patra_ingest.model.records import ChangeRule, NewRecord
 
@@ -191,7 +192,7 @@ def _lease_ms(url):
         def lease(number):
             with db.write() as tx:
                 now = db.now(tx)
-                requeue_expired(tx, now)
+                free_silent(tx, now)
                 assert lease_tasks(tx, f"bench#{number}", 1, now, timedelta(minutes=5))
 
         return _timed(lease, LEASES, LEASES / 1000)

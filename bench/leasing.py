@@ -20,6 +20,7 @@ from bench.figures import milliseconds, verdict
 from bench.ledgers import mysql_ledger, sqlite_ledger
 from patra_ingest.ledger.db import Db, instant_text
 from patra_ingest.ledger.leases import Limits, try_lease_one
+from patra_ingest.ledger.silent import free_silent
 from patra_ingest.ledger.tasks import EVERY_TASK, Lease, ensure_tasks
 
 QUEUED, PARTITIONS, PRIORITIES = 100_000, 20, 3
@@ -106,7 +107,9 @@ class _Lane:
     def _lease(self, number: int) -> None:
         with self._db.write() as tx:
             owner = f"bench/{self._name}#{number}"
-            lease = try_lease_one(tx, owner, self._db.now(tx), TERM, EVERY_TASK, LIMITS)
+            now = self._db.now(tx)
+            free_silent(tx, now)
+            lease = try_lease_one(tx, owner, now, TERM, EVERY_TASK, LIMITS)
         assert lease is not None, "nothing was leased"
         self._held.append(lease)
 

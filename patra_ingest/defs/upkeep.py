@@ -16,7 +16,8 @@ from patra_ingest.defs.runs import AUTOMATIC, FINISHED, tag_run, trigger_of
 from patra_ingest.defs.stopping import run_stoppable
 from patra_ingest.executor.publish import PublishOrder, Tally, publish_outbox
 from patra_ingest.ledger.cursors import write_value
-from patra_ingest.ledger.upkeep import drop_quota_windows, free_silent, list_kept_bodies
+from patra_ingest.ledger.silent import free_silent
+from patra_ingest.ledger.upkeep import close_orphans, drop_quota_windows, list_kept_bodies
 from patra_ingest.rawstore.retention import drop_bodies, drop_remains, list_old_bodies
 from patra_ingest.transport.sinks import has_secret
 from patra_ingest.wiring import read_settings, user_agent
@@ -90,9 +91,11 @@ def free_leases(context: dg.OpExecutionContext, ledger: LedgerResource) -> int:
     """Return the tasks of silent workers to the queue, end the runs that nobody goes on with."""
     tag_run(context, trigger=trigger_of(context.run))
     with ledger.look() as live, live.db.write() as tx:
-        freed, closed = free_silent(tx, live.db.now(tx))
-    context.add_output_metadata({"tasks freed": freed, "runs closed": closed})
-    return freed + closed
+        freed, closed = free_silent(tx, live.db.now(tx)), close_orphans(tx, live.db.now(tx))
+    given_up, closed = len(freed.failed), closed + len(freed.requeued + freed.failed)
+    told = {"tasks freed": len(freed.requeued), "tasks failed": given_up, "runs closed": closed}
+    context.add_output_metadata(told)
+    return len(freed.requeued) + closed
 
 
 @dg.op

@@ -5,6 +5,7 @@ never costs a task. Ctrl-C or SIGTERM sets `stop`: every lane ends after its cur
 its task back. A source or a ledger in trouble gets fewer lanes for a while, see `backpressure`.
 """
 
+import logging
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -28,6 +29,7 @@ from patra_ingest.executor.garbage import seldom_collected
 from patra_ingest.executor.ride_out import Result, ride_out
 from patra_ingest.ledger.db import Db
 from patra_ingest.ledger.leases import Limits, try_lease_one
+from patra_ingest.ledger.silent import TOLD, free_silent
 from patra_ingest.ledger.tasks import (
     EVERY_TASK,
     Lease,
@@ -37,6 +39,7 @@ from patra_ingest.ledger.tasks import (
     try_renew,
 )
 
+_log = logging.getLogger(__name__)
 _FIRST_IDLE_SECONDS = 0.1
 _LONGEST_IDLE_SECONDS = 2.0
 _JOIN_SECONDS = 0.2
@@ -232,7 +235,11 @@ class Worker:
             began = self._clock.monotonic()
             with self._db.write() as tx:
                 now, wanted = self._db.now(tx), shift.order.wanted
+                freed = free_silent(tx, now)
                 lease = try_lease_one(tx, owner, now, self._term, wanted, limits)
+            for task in freed.failed:
+                shift.drained.add_task(TaskEnd.FAILED)
+                _log.error("Task %s is FAILED: %s", task, TOLD)
             shift.pace.see_ledger(self._clock.monotonic() - began)
             if lease is not None:
                 with self._guard:

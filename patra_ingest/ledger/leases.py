@@ -1,4 +1,4 @@
-"""Leases: which task is next, and which silent worker loses its own.
+"""Leases: which task is next.
 
 Tasks that are due and not held are leased by priority. Within a priority the partitions take turns:
 the one with the fewest tasks in work is next, then the one that was served longest ago. A thousand
@@ -6,8 +6,8 @@ tasks of one source so never stand in the way of one task of another.
 
 The limits hold exactly, however many workers lease at once: on MySQL they line up at one row of
 `ing_lease_turn`, on SQLite at the ledger itself. What counts against a limit is every task that is
-leased; one whose lease has run out counts until it is requeued, which is the first thing a round
-does. No function here commits: the caller owns the transaction.
+leased; one whose lease has run out counts until it is freed (`silent`), which is the first thing
+of a worker's round. No function here commits: the caller owns the transaction.
 """
 
 from collections import Counter
@@ -17,12 +17,10 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, text
+from sqlalchemy import Connection
 
-from patra_ingest.ledger.batches import close_lost_batches
 from patra_ingest.ledger.db import insert_missing, instant_text
 from patra_ingest.ledger.due_groups import Group, list_groups, queue_of
-from patra_ingest.ledger.runs import close_lost_runs
 from patra_ingest.ledger.slices import follow_task
 from patra_ingest.ledger.statements import execute
 from patra_ingest.ledger.tasks import EVERY_TASK, Lease, Partition, TaskFilter
@@ -51,40 +49,11 @@ def try_lease_one(
     wanted: TaskFilter = EVERY_TASK,
     limits: Limits = NO_LIMITS,
 ) -> Lease | None:
-    """Make one round: free what silent workers hold, then lease the task whose turn it is."""
-    freed = requeue_expired(tx, now)
-    close_lost_runs(tx, [task for task, _ in freed], now)
-    close_lost_batches(tx, [task for task, _ in freed], now)
-    for _, slice_id in freed:
-        follow_task(tx, slice_id, SliceStatus.READY, now)
+    """Lease the task whose turn it is; what silent workers hold is to be freed before."""
     for lease in lease_tasks(tx, owner, 1, now, term, wanted, limits):
         follow_task(tx, lease.slice_id, SliceStatus.DISPATCHED, now)
         return lease
     return None
-
-
-_EXPIRED = """
-    SELECT id, slice_id FROM ing_task
-     WHERE status_code IN ('DISPATCHED', 'EXECUTING') AND leased_until < :now
-"""
-
-_REQUEUE = text("""
-    UPDATE ing_task
-       SET status_code = 'QUEUED', lease_owner = NULL, leased_until = NULL,
-           last_error_code = 'LEASE_LOST', updated_at = :now
-     WHERE id IN :ids AND status_code IN ('DISPATCHED', 'EXECUTING') AND leased_until < :now
-""").bindparams(bindparam("ids", expanding=True))
-
-
-def requeue_expired(tx: Connection, now: datetime) -> list[tuple[TaskId, SliceId]]:
-    """Return the tasks of silent workers to the queue; lease expiry alone frees a task."""
-    query = _EXPIRED + (" FOR UPDATE SKIP LOCKED" if tx.dialect.name == "mysql" else "")
-    found = execute(tx, query, {"now": instant_text(now)}).all()
-    for status in (TaskStatus.DISPATCHED, TaskStatus.EXECUTING):
-        ensure_transition(status, TaskStatus.QUEUED)
-    if found:
-        tx.execute(_REQUEUE, {"ids": [row.id for row in found], "now": instant_text(now)})
-    return [(TaskId(row.id), SliceId(row.slice_id)) for row in found]
 
 
 def lease_tasks(  # noqa: PLR0913 - who, how many, when, how long, of what, within which limits

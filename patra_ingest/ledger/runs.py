@@ -149,7 +149,7 @@ _SUMS = text("UPDATE ing_task_run SET stats = :stats WHERE id = :run")
 
 _CLOSE = text("""
     UPDATE ing_task_run
-       SET status_code = 'FAILED', error = 'LEASE_LOST: the worker fell silent; another goes on',
+       SET status_code = 'FAILED', error = 'LEASE_LOST: the worker fell silent',
            finished_at = :now, updated_at = :now
      WHERE task_id IN :tasks AND status_code IN ('PLANNED', 'RUNNING')
 """).bindparams(bindparam("tasks", expanding=True))

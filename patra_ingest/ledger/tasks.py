@@ -170,6 +170,7 @@ _RELEASE = text("""
        SET status_code = 'QUEUED', lease_owner = NULL, leased_until = NULL,
            scheduled_at = :due,
            retry_count = CASE WHEN :has_moved = 1 THEN 0 ELSE retry_count END + :retries,
+           silent_count = 0,
            last_error_code = :code, last_error_msg = :message, updated_at = :now
      WHERE id = :id AND lease_owner = :owner
 """)

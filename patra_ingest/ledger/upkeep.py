@@ -9,10 +9,7 @@ from sqlalchemy import Connection, text
 
 from patra_ingest.ledger.batches import close_lost_batches
 from patra_ingest.ledger.db import instant_text, read_instant
-from patra_ingest.ledger.leases import requeue_expired
 from patra_ingest.ledger.runs import close_lost_runs
-from patra_ingest.ledger.slices import follow_task
-from patra_ingest.model.codes import SliceStatus
 from patra_ingest.model.lineage import TaskId
 
 _QUIET = timedelta(hours=1)
@@ -27,19 +24,13 @@ _ORPHANS = text("""
 """)
 
 
-def free_silent(tx: Connection, now: datetime) -> tuple[int, int]:
-    """Return how many tasks of silent workers went back to the queue, and how many runs ended."""
-    freed = requeue_expired(tx, now)
-    tasks = [task for task, _ in freed]
-    close_lost_runs(tx, tasks, now)
-    close_lost_batches(tx, tasks, now)
-    for _, slice_id in freed:
-        follow_task(tx, slice_id, SliceStatus.READY, now)
+def close_orphans(tx: Connection, now: datetime) -> int:
+    """End the runs that nobody can go on with; return how many."""
     orphans = tx.execute(_ORPHANS, {"before": instant_text(now - _QUIET)}).all()
     left = [TaskId(row.task_id) for row in orphans]
     close_lost_runs(tx, left, now)
     close_lost_batches(tx, left, now)
-    return len(freed), len(freed) + sum(int(row.n) for row in orphans)
+    return sum(int(row.n) for row in orphans)
 
 
 # The row of 1970 is a lock, not a window.

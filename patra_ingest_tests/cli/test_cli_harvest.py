@@ -40,7 +40,7 @@ def test_init_can_be_repeated(patra, empty_db_url):
     first = ok(patra("init", PATRA_DB_URL=empty_db_url))
     again = ok(patra("init", PATRA_DB_URL=empty_db_url))
 
-    assert "is ready: 15 migrations applied" in first
+    assert "is ready: 16 migrations applied" in first
     assert again.endswith("is up to date.\n")
 
 

@@ -135,7 +135,7 @@ def test_the_upkeep_of_a_healthy_ledger_changes_nothing(home, execute, rows, san
 
     assert result.success
     assert told == {
-        "free_leases": {"tasks freed": 0, "runs closed": 0},
+        "free_leases": {"tasks freed": 0, "tasks failed": 0, "runs closed": 0},
         "drop_quotas": {"windows dropped": 0},
         "verify_cursors": {"cursors": 1, "wrong": 0},
         "drop_old_bodies": {
@@ -169,7 +169,7 @@ def test_a_silent_workers_task_and_a_run_that_nobody_goes_on_with_are_ended(
 
     _, told = upkeep()
 
-    assert told["free_leases"] == {"tasks freed": 1, "runs closed": 2}
+    assert told["free_leases"] == {"tasks freed": 1, "tasks failed": 0, "runs closed": 2}
     assert rows("SELECT DISTINCT status_code FROM ing_task") == [("QUEUED",)]
     assert rows("SELECT DISTINCT status_code FROM ing_task_run") == [("FAILED",)]
 

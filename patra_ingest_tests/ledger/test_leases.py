@@ -13,6 +13,7 @@ from sqlalchemy import text
 from patra_ingest.ledger.db import insert, instant_text, open_db
 from patra_ingest.ledger.holds import place_hold
 from patra_ingest.ledger.leases import NO_LIMITS, Limits, lease_tasks, try_lease_one
+from patra_ingest.ledger.silent import free_silent
 from patra_ingest.ledger.tasks import (
     EVERY_TASK,
     Partition,
@@ -143,6 +144,7 @@ def test_room_is_made_by_ends_and_by_lost_leases(db):
     with db.write() as tx:
         assert try_lease_one(tx, "w#2", NOON + MINUTE, MINUTE, EVERY_TASK, one) is None
     with db.write() as tx:
+        free_silent(tx, NOON + 2 * MINUTE)
         late = try_lease_one(tx, "w#3", NOON + 2 * MINUTE, MINUTE, EVERY_TASK, one)
 
     assert late is not None

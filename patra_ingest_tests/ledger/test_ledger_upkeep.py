@@ -7,7 +7,8 @@ from sqlalchemy import text
 
 from patra_ingest.ledger.holds import place_hold
 from patra_ingest.ledger.signals import add_signals
-from patra_ingest.ledger.upkeep import drop_quota_windows, free_silent, list_kept_bodies
+from patra_ingest.ledger.silent import Freed, free_silent
+from patra_ingest.ledger.upkeep import close_orphans, drop_quota_windows, list_kept_bodies
 from patra_ingest.model.codes import Operation, Signal
 from patra_ingest.planner.trigger import Trigger
 from patra_ingest.planner.windowing import Asked
@@ -49,8 +50,8 @@ def test_silent_workers_give_back_and_runs_that_nobody_holds_end(db):
         for task in (first, second):
             tx.execute(text(run), {"task": task, "at": written(OLD)})
 
-        assert free_silent(tx, NOON) == (1, 2)
-        assert free_silent(tx, NOON) == (0, 0)
+        assert (free_silent(tx, NOON), close_orphans(tx, NOON)) == (Freed((first,)), 1)
+        assert (free_silent(tx, NOON), close_orphans(tx, NOON)) == (Freed(), 0)
 
     assert {row["status_code"] for row in rows(db, "SELECT * FROM ing_task")} == {"QUEUED"}
     assert {row["status_code"] for row in rows(db, "SELECT * FROM ing_task_run")} == {"FAILED"}

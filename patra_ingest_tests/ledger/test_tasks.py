@@ -10,7 +10,8 @@ from sqlalchemy import text
 from patra_ingest.errors import LeaseLost
 from patra_ingest.ledger.db import instant_text, open_db, read_instant
 from patra_ingest.ledger.holds import place_hold
-from patra_ingest.ledger.leases import lease_tasks, requeue_expired
+from patra_ingest.ledger.leases import lease_tasks
+from patra_ingest.ledger.silent import Freed, free_silent
 from patra_ingest.ledger.tasks import (
     TaskFilter,
     count_open,
@@ -32,6 +33,17 @@ LATER = NOON + MINUTE
 def queue(db, *tasks):
     with db.write() as tx:
         ensure_tasks(tx, tasks)
+        tx.execute(text(_SLICES))
+
+
+_SLICES = """
+    INSERT INTO ing_plan_slice (id, plan_id, slice_no, provenance_code, endpoint_name,
+                                operation_code, slice_signature_hash, slice_spec, expr_hash,
+                                status_code)
+    SELECT slice_id, plan_id, slice_id, provenance_code, endpoint_name, operation_code,
+           idempotent_key, '{}', expr_hash, 'READY' FROM ing_task t
+     WHERE NOT EXISTS (SELECT 1 FROM ing_plan_slice s WHERE s.id = t.slice_id)
+"""
 
 
 def lease(db, owner="worker-a#1", limit=1, now=NOON, **wanted):
@@ -186,14 +198,11 @@ def test_the_task_of_a_silent_worker_returns_to_the_queue(db):
     (fresh,) = lease(db, now=LATER)
 
     with db.write() as tx:
-        at_the_end = requeue_expired(tx, LATER)
-        freed = requeue_expired(tx, LATER + timedelta(microseconds=1))
+        at_the_end = free_silent(tx, LATER)
+        freed = free_silent(tx, LATER + timedelta(microseconds=1))
 
-    assert at_the_end == []
-    assert freed == [
-        (dispatched.task_id, dispatched.slice_id),
-        (executing.task_id, executing.slice_id),
-    ]
+    assert at_the_end == Freed()
+    assert freed == Freed((dispatched.task_id, executing.task_id))
     assert [row(db, n)["status_code"] for n in (1, 2, 3)] == ["QUEUED", "QUEUED", "DISPATCHED"]
     assert (row(db)["lease_owner"], row(db)["last_error_code"]) == (None, "LEASE_LOST")
     assert row(db, fresh.slice_id)["lease_owner"] == "worker-a#1"
@@ -205,8 +214,8 @@ def test_a_lease_can_be_renewed_by_its_owner_only(db):
 
     with db.write() as tx:
         assert try_renew(tx, given, LATER, MINUTE)
-        assert requeue_expired(tx, LATER + timedelta(seconds=59)) == []
-        assert requeue_expired(tx, LATER + 2 * MINUTE) != []
+        assert free_silent(tx, LATER + timedelta(seconds=59)) == Freed()
+        assert free_silent(tx, LATER + 2 * MINUTE) != Freed()
         assert not try_renew(tx, given, LATER, MINUTE)
     assert row(db)["lease_count"] == 2
 
@@ -216,7 +225,7 @@ def test_whoever_lost_the_lease_may_not_write(db):
     (old,) = lease(db, "worker-a#1")
     with db.write() as tx:
         require_lease(tx, old, NOON)
-        requeue_expired(tx, NOON + 2 * MINUTE)
+        free_silent(tx, NOON + 2 * MINUTE)
 
     with db.write() as tx, pytest.raises(LeaseLost, match="no longer leased by worker-a#1"):
         require_lease(tx, old, NOON)

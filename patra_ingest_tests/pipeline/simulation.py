@@ -16,12 +16,13 @@ from sqlalchemy import Connection
 from patra_ingest.cursor.advance import CursorManager, Evidence
 from patra_ingest.ledger.db import Db
 from patra_ingest.ledger.holds import place_hold, resume
-from patra_ingest.ledger.leases import lease_tasks, requeue_expired
+from patra_ingest.ledger.leases import lease_tasks
 from patra_ingest.ledger.plans import Plan, get_plan, try_complete_plan
 from patra_ingest.ledger.quotas import free, try_spend
 from patra_ingest.ledger.records import upsert_newer
 from patra_ingest.ledger.reslices import NewRequest, add_request
-from patra_ingest.ledger.runs import Run, RunEnd, close_lost_runs, finish_run, start_run
+from patra_ingest.ledger.runs import Run, RunEnd, finish_run, start_run
+from patra_ingest.ledger.silent import free_silent
 from patra_ingest.ledger.slices import Slice, follow_task, get_slice_of
 from patra_ingest.ledger.tasks import (
     Lease,
@@ -153,10 +154,7 @@ class Month:
         """Lease up to `most` due tasks and let each of them come to some end."""
         with self.db.write() as tx:
             now = self.db.now(tx)
-            freed = requeue_expired(tx, now)
-            close_lost_runs(tx, [task for task, _ in freed], now)
-            for _, slice_id in freed:
-                follow_task(tx, slice_id, SliceStatus.READY, now)
+            free_silent(tx, now)
             claim = f"worker#{self.luck.getrandbits(32):08x}"
             leases = lease_tasks(tx, claim, most, now, TERM)
             for lease in leases:

@@ -6,8 +6,10 @@ import pytest
 
 from patra_ingest.executor.work import Order
 from patra_ingest.ledger.db import read_instant
+from patra_ingest.ledger.silent import MAX_SILENT
 from patra_ingest_tests.builders import a_trigger, day
-from patra_ingest_tests.pipeline.harness import Home
+from patra_ingest_tests.fakes import Died, dying
+from patra_ingest_tests.pipeline.harness import Home, work_off
 from patra_ingest_tests.pipeline.walks import (
     a_source,
     harvest,
@@ -100,3 +102,42 @@ def test_a_worker_that_stops_after_a_batch_has_moved_its_task(home):
         assert retries(home) == 0
 
         assert work_on(home) == ["SUCCEEDED"]
+
+
+def kill(home, reason):
+    """Let a worker die before the statement that `reason` names, and its lease run out."""
+    with home.live() as live, dying(live.db, reason), pytest.raises(Died):
+        work_off(live)
+    home.pass_leases()
+
+
+def stores(seen):
+    return seen.startswith("INSERT INTO ing_record")
+
+
+def test_a_page_that_kills_every_worker_becomes_a_hole_that_a_new_plan_fills(home):
+    with listening(Shaky(shaky=False)) as server:
+        home.apply(a_source(server.url, AT_ONCE))
+        home.plan(a_trigger(start=day(0), end=day(1)))
+        for _ in range(MAX_SILENT):
+            kill(home, stores)
+            assert last_error(home)[0] == "EXECUTING"
+        assert work_on(home) == ["FAILED"], "nobody executes it any more"
+        assert last_error(home)[:2] == ("FAILED", "LEASE_LOST")
+        assert (len(server.asked), records(home)) == (MAX_SILENT, [])
+
+        assert harvest(home) == ["SUCCEEDED"], "mended, and planned again"
+    assert records(home) == ids(80)
+
+
+def test_a_task_that_moves_outlives_any_number_of_kills(home):
+    with listening(Shaky(shaky=False)) as server:
+        home.apply(a_source(server.url, AT_ONCE))
+        home.plan(a_trigger(start=day(0), end=day(1)))
+        for _ in range(MAX_SILENT + 1):
+            begun = len(server.asked)
+            kill(home, lambda seen, begun=begun: stores(seen) and len(server.asked) > begun + 1)
+
+        assert work_on(home) == ["SUCCEEDED"]
+        assert len(server.asked) <= 9 + MAX_SILENT + 1, "each kill costs one page"
+    assert records(home) == ids(80)

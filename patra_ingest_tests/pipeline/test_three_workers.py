@@ -26,6 +26,7 @@ from patra_ingest.ledger import holds
 from patra_ingest.ledger.cancel import cancel_plan, cancel_slice, cancel_task
 from patra_ingest.ledger.db import open_db, read_json
 from patra_ingest.ledger.leases import try_lease_one
+from patra_ingest.ledger.silent import free_silent
 from patra_ingest.ledger.tasks import try_renew
 from patra_ingest.planner.plan import Planner
 from patra_ingest.rate.gate import RateGate
@@ -102,6 +103,7 @@ class ThreeWorkers(RuleBasedStateMachine):
     def take(self, hand):
         self.leased += 1
         with self.db.write() as tx:
+            free_silent(tx, self.db.now(tx))
             lease = try_lease_one(tx, f"{hand.name}/1#{self.leased}", self.db.now(tx), TERM)
         if lease is not None:
             hand.begin(lease)
@@ -189,8 +191,7 @@ class ThreeWorkers(RuleBasedStateMachine):
     @rule(endpoint=st.sampled_from([None, *PER_DAY]))
     def hold(self, endpoint):
         if endpoint is None:
-            self.resume()
-            return
+            return self.resume()
         with self.db.write() as tx:
             holds.place_hold(tx, "example", endpoint, "OPERATOR", "wait", "ada", self.db.now(tx))
 
@@ -256,8 +257,7 @@ class ThreeWorkers(RuleBasedStateMachine):
         self.drain()
         assert not self.home.one(f"SELECT COUNT(*) FROM ing_task {OPEN}")
         for endpoint in PER_DAY:
-            every_day = a_trigger(endpoint, day(0), day(DAYS), campaign="proof")
-            self.planner.plan(every_day)
+            self.planner.plan(a_trigger(endpoint, day(0), day(DAYS), campaign="proof"))
         self.drain()
         reached = Counter(cursor_values(self.home).values())
         assert reached[day(DAYS)] >= len(PER_DAY), "the proof has walked every day"
