@@ -30,13 +30,13 @@ from patra_ingest.executor.family import require_family
 from patra_ingest.executor.garbage import collect_between_batches
 from patra_ingest.executor.history import require_reach
 from patra_ingest.executor.leased import Work
-from patra_ingest.executor.limits import find_excess, remaining
+from patra_ingest.executor.limits import find_excess, find_spent, remaining
 from patra_ingest.executor.outcome import MAX_TASK_RETRIES, judge_failure
 from patra_ingest.executor.paging import Page
 from patra_ingest.executor.resume import resume
 from patra_ingest.executor.ride_out import ride_out
 from patra_ingest.executor.run_batch import BatchRunner
-from patra_ingest.executor.settle import fail_task, settle
+from patra_ingest.executor.settle import fail_task, give_back, settle
 from patra_ingest.executor.token_cursor import forget_token, keep_token
 from patra_ingest.ledger.batches import close_open_batches, count_beginnings, list_done
 from patra_ingest.ledger.db import Db
@@ -158,6 +158,8 @@ class TaskExecutor:
             excess = find_excess(work, history) if attempt.place else None
             if excess is not None:
                 raise excess
+            if attempt.place and (spent := find_spent(work, history)):
+                return self._give_back(attempt, TaskEnd.PAUSED, f"BUDGET: {spent}")
         certificate = certify(history.batches, work.promise)
         if certificate.verdict == Verdict.INCOMPLETE:
             raise SliceIncomplete(str(certificate))
@@ -242,11 +244,19 @@ class TaskExecutor:
 
         return self._close(attempt, end, leave)
 
-    def _give_back(self, attempt: Attempt) -> TaskEnd:
+    def _give_back(
+        self, attempt: Attempt, as_end: TaskEnd = TaskEnd.STOPPED, why: str | None = None
+    ) -> TaskEnd:
         """Return the task to the queue at once; the next worker goes on after our last batch."""
-        stopped = "STOPPED: the worker was asked to stop"
-        end = RunEnd(RunStatus.CANCELLED, attempt.stats(), None, stopped)
-        return self._close(attempt, end, lambda tx, now: settle(tx, attempt, None, now))
+        status = RunStatus.CANCELLED if why is None else RunStatus.PARTIAL
+        told = why or "STOPPED: the worker was asked to stop"
+        end = RunEnd(status, attempt.stats(), None, told)
+
+        def release(tx: Connection, now: datetime) -> TaskEnd:
+            give_back(tx, attempt, now)
+            return as_end
+
+        return self._close(attempt, end, release)
 
     def _close(self, attempt: Attempt, end: RunEnd, settle: Settle) -> TaskEnd:
         """End a run, and its task as `settle` says, while the lease is ours."""

@@ -41,6 +41,7 @@ class History:
     confirmed: datetime | None = None  # … before the last page, which went on from there
     in_order: bool = True  # no page said that it does not come in the order of its pack
     spent: timedelta = timedelta(0)  # with asking, and with waiting for it
+    earlier: tuple[int, timedelta] = (0, timedelta(0))  # requests and time of earlier attempts
     _sums: Counter[str] = field(default_factory=Counter)
 
     @classmethod
@@ -49,12 +50,18 @@ class History:
         history = cls([], set())
         for stats in batches:
             history.add(stats)
+        history.earlier = (history.total("reqCount"), history.spent)
         return history
 
     @property
     def retries(self) -> int:
         """How often the batch at hand had to be asked for again."""
         return len(self.attempts)
+
+    @property
+    def own(self) -> tuple[int, timedelta]:
+        """The requests and the time that this attempt has taken."""
+        return self.total("reqCount") - self.earlier[0], self.spent - self.earlier[1]
 
     def count(self, ask: Callable[[], T]) -> T:
         """Send one request of the batch at hand, once, and count it if it left."""

@@ -1,10 +1,12 @@
 """When a slice has taken so much that its rest is better cut again, and what that rest is. Pure.
 
-A declared budget (planning.slice_requests, planning.slice_time) always counts. That a slice is far
-deeper than expected, or that the source keeps turning us away, counts only where the rest is known:
-cutting a slice again whole would repeat all its pages.
+A declared budget (planning.slice_requests, planning.slice_time) always counts: where nothing can be
+cut it is that of one attempt, and the next one goes on. That a slice is far deeper than expected,
+or that the source keeps turning us away, counts only where the rest is known: cutting a slice again
+whole would repeat all its pages.
 """
 
+from datetime import timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -14,7 +16,7 @@ from patra_ingest.executor.leased import Work
 from patra_ingest.model.bounds import Bounds
 from patra_ingest.model.codes import ResliceReason
 from patra_ingest.model.window import Window, floor_to
-from patra_ingest.spec.paging import OffsetPaging, PagePaging
+from patra_ingest.spec.paging import OffsetPaging, PagePaging, TokenPaging
 from patra_ingest.spec.words import Consistency
 
 _FEW_REQUESTS = 20  # too few to judge a slice by
@@ -24,7 +26,8 @@ _THROTTLED_SHARE = 0.05
 
 def find_excess(work: Work, history: History) -> SliceTooBig | None:
     """Return why the rest of a slice must be cut again before its next page is asked for."""
-    excess = _over_budget(work, history)
+    spent = _spent(work, history.total("reqCount"), history.spent)
+    excess = SliceTooBig(ResliceReason.BUDGET, spent, history.promised) if spent else None
     too_much = excess or _out_of_hand(work, history)
     if too_much is None:
         return None
@@ -34,15 +37,24 @@ def find_excess(work: Work, history: History) -> SliceTooBig | None:
     return excess or (None if rest is None else too_much)
 
 
-def _over_budget(work: Work, history: History) -> SliceTooBig | None:
-    planning, requests = work.plan.spec.planning, history.total("reqCount")
-    if planning.slice_requests is not None and requests >= planning.slice_requests:
-        told = f"{requests} requests are all that planning.slice_requests allows"
-    elif planning.slice_time is not None and history.spent >= planning.slice_time:
-        told = f"{history.spent} is all that planning.slice_time allows"
-    else:
+def find_spent(work: Work, history: History) -> str | None:
+    """Return which budget an attempt has spent, for a slice that cannot be cut again.
+
+    Not where one token serves the whole walk: the next attempt would begin at the first page.
+    """
+    paging = work.plan.spec.paging
+    if isinstance(paging, TokenPaging) and paging.token_stays and work.bounds.ids is None:
         return None
-    return SliceTooBig(ResliceReason.BUDGET, told, history.promised)
+    return _spent(work, *history.own)
+
+
+def _spent(work: Work, requests: int, time: timedelta) -> str | None:
+    planning = work.plan.spec.planning
+    if planning.slice_requests is not None and requests >= planning.slice_requests:
+        return f"{requests} requests are all that planning.slice_requests allows"
+    if planning.slice_time is not None and time >= planning.slice_time:
+        return f"{time} is all that planning.slice_time allows"
+    return None
 
 
 def _out_of_hand(work: Work, history: History) -> SliceTooBig | None:

@@ -21,16 +21,12 @@ from patra_ingest.model.codes import SliceStatus, TaskStatus
 _log = logging.getLogger(__name__)
 
 
-def settle(tx: Connection, attempt: Attempt, failure: Failure | None, now: datetime) -> TaskEnd:
-    """Give the task back to the queue, or end it; without a failure it was only interrupted."""
+def settle(tx: Connection, attempt: Attempt, failure: Failure, now: datetime) -> TaskEnd:
+    """Give the task of a failed attempt back to the queue, or end it."""
     lease, namespace = attempt.work.lease, attempt.work.plan.namespace
-    if failure is None or failure.due is not None:
-        due = None if failure is None else failure.due
-        counts = failure is not None and failure.counts_as_retry
-        error = (failure.code, failure.message) if failure and counts else None
-        release_task(tx, lease, now, due, error, attempt.has_moved)
-        follow_task(tx, lease.slice_id, SliceStatus.READY, now)
-        return TaskEnd.STOPPED if failure is None else TaskEnd.RELEASED
+    if failure.due is not None:
+        give_back(tx, attempt, now, failure)
+        return TaskEnd.RELEASED
     fail_task(tx, lease, failure, now)
     if failure.halts:
         _log.error(
@@ -49,6 +45,18 @@ def settle(tx: Connection, attempt: Attempt, failure: Failure | None, now: datet
             now,
         )
     return TaskEnd.FAILED
+
+
+def give_back(
+    tx: Connection, attempt: Attempt, now: datetime, failure: Failure | None = None
+) -> None:
+    """Return the task to the queue, due now or when its failure says."""
+    lease, due, error = attempt.work.lease, None, None
+    if failure is not None:
+        due = failure.due
+        error = (failure.code, failure.message) if failure.counts_as_retry else None
+    release_task(tx, lease, now, due, error, attempt.has_moved)
+    follow_task(tx, lease.slice_id, SliceStatus.READY, now)
 
 
 def fail_task(tx: Connection, lease: Lease, failure: Failure, now: datetime) -> None:

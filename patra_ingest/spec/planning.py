@@ -57,10 +57,14 @@ class PlanningPart(Word):
         None, description="UPDATE asks for every record once in so many days."
     )
     slice_requests: Positive | None = Field(
-        None, description="Requests a slice may take before its rest is cut again."
+        None,
+        description="Requests a slice may take before its rest is cut again;"
+        " of one attempt, if it cannot be.",
     )
     slice_time: Period | None = Field(
-        None, description="How long a slice may take before its rest is cut again."
+        None,
+        description="How long a slice may take before its rest is cut again;"
+        " one attempt, if it cannot be.",
     )
     max_queued: Positive | None = Field(
         None, description="Tasks that may wait per endpoint and operation; the plan keeps the rest."

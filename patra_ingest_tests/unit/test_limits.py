@@ -5,7 +5,13 @@ from datetime import timedelta
 import pytest
 
 from patra_ingest.executor.history import History
-from patra_ingest.executor.limits import find_excess, find_rest, is_cuttable, remaining
+from patra_ingest.executor.limits import (
+    find_excess,
+    find_rest,
+    find_spent,
+    is_cuttable,
+    remaining,
+)
 from patra_ingest.model.bounds import Bounds, PageRange
 from patra_ingest.model.window import Window
 from patra_ingest_tests.builders import START, a_spec, days
@@ -82,9 +88,19 @@ def test_without_an_order_only_a_declared_budget_counts():
         pytest.param(Bounds(pages=PageRange(1, 9)), id="pages"),
     ],
 )
-def test_what_cannot_be_cut_is_walked_to_its_end(bounds):
-    assert not is_cuttable(ordered(bounds), bounds)
-    assert reason(ordered(bounds, slice_requests=3), walked(9)) is None
+def test_what_cannot_be_cut_has_a_budget_for_each_attempt(bounds):
+    work, history = ordered(bounds, slice_requests=3, slice_time="1s"), walked(9)
+    assert not is_cuttable(work, bounds)
+    assert reason(work, history) is None
+
+    assert find_spent(work, history) is None, "earlier attempts took that"
+    for _ in range(3):
+        assert find_spent(work, history) is None
+        history.add(a_batch())
+    assert find_spent(work, history).startswith("3 requests are all")
+    slow = walked(9)
+    slow.add(a_batch(latencyMs=400.0, waitedMs=600.0))
+    assert find_spent(work, slow) == "0:00:01 is all that planning.slice_time allows"
 
 
 def test_the_rest_begins_with_the_whole_grain_of_the_newest_item():
