@@ -17,7 +17,7 @@ from patra_ingest.cli.show import (
     say_planned,
     say_rest,
 )
-from patra_ingest.cli.stopping import stop_on_signals
+from patra_ingest.cli.stopping import For, stop_on_signals
 
 if TYPE_CHECKING:
     from patra_ingest.executor.work import Drained
@@ -76,14 +76,15 @@ def work(
     ] = False,
     op: Annotated[str, typer.Option("--op", help="Only this operation.")] = "",
     source: Annotated[str, typer.Option(help="Only this source.")] = "",
+    for_: For = None,
     as_json: Json = False,
 ) -> None:
-    """Lease and execute tasks until told to stop; Ctrl-C stops after the current batch.
+    """Lease and execute tasks until told to stop; Ctrl-C and --for stop after the current batch.
 
     With --until-empty the exit code is 1 when a task failed for good.
     """
     from patra_ingest.executor.work import Order
-    from patra_ingest.ledger.tasks import TaskFilter
+    from patra_ingest.ledger.tasks import TaskFilter, count_left
     from patra_ingest.views.plan_summary import list_errors
     from patra_ingest.views.queue import find_later, list_plans_of_worker
     from patra_ingest.wiring import open_ingest
@@ -91,14 +92,16 @@ def work(
     wanted = TaskFilter(provenance=source.lower() or None, operation=_operation(op) if op else None)
     stop = stop_on_signals()
     with open_ingest() as live:
+        stop.give(live.clock, for_)
         if not as_json:
             say(f"Worker {live.worker_name} with {lanes} lanes; Ctrl-C stops after the batch.")
         drained = live.worker().work(Order(lanes, until_empty, wanted), stop, lambda _: None)
         with live.db.read() as tx:
+            left = count_left(tx, wanted)
             later, due = find_later(tx, live.clock.now())
             failed = list_plans_of_worker(tx, live.worker_name) if drained.tasks["FAILED"] else []
             errors = {plan_id: list_errors(tx, plan_id) for plan_id in failed}
-    _say_drained(drained, errors, as_json)
+    _say_drained(drained, errors, left, as_json)
     if later and due and not as_json:
         say(f"{later} queued tasks are due later, the next at {due:%Y-%m-%d %H:%M}Z.")
     if until_empty and drained.tasks["FAILED"]:
@@ -119,6 +122,7 @@ def run(  # noqa: PLR0913 - the options of a trigger
     campaign: Campaign = "",
     partition: Partition = "",
     lanes: Lanes = 4,
+    for_: For = None,
     as_json: Json = False,
 ) -> None:
     """Plan and execute in one go, with a progress bar and a summary."""
@@ -130,6 +134,7 @@ def run(  # noqa: PLR0913 - the options of a trigger
     trigger = replace(trigger, campaign=campaign or None, partition=partition or None)
     stop = stop_on_signals()
     with open_ingest() as live:
+        stop.give(live.clock, for_)
         planned = live.planner.plan(trigger)
         if not planned.plan_ids:
             print_json(planned.as_json()) if as_json else say_planned(planned)
@@ -150,7 +155,10 @@ def run(  # noqa: PLR0913 - the options of a trigger
             say(problem)
     if not all(summary.is_proved for summary in summaries):
         if not as_json:
-            say(f"Not everything is proved yet: {say_rest(rests)}.")
+            plans = ", ".join(str(plan_id) for plan_id in planned.plan_ids)
+            late = f"The deadline has come and plan {plans} is not finished"
+            why = late if stop.is_late else "Not everything is proved yet"
+            say(f"{why}: {say_rest(rests)}.")
         raise typer.Exit(1)
 
 
@@ -250,7 +258,7 @@ def read_instant(text: str, option: str) -> Any:
 
 
 def _say_drained(
-    drained: "Drained", errors: "dict[PlanId, tuple[str, ...]]", as_json: bool
+    drained: "Drained", errors: "dict[PlanId, tuple[str, ...]]", left: int, as_json: bool
 ) -> None:
     numbers = {
         "tasks": dict(drained.tasks),
@@ -258,6 +266,8 @@ def _say_drained(
         "lowered": dict(drained.lowered),
         "raised": dict(drained.raised),
         "errors": [error for found in errors.values() for error in found],
+        "deadline": drained.is_late,
+        "left": left,
     }
     if as_json:
         print_json(numbers)
@@ -267,6 +277,8 @@ def _say_drained(
     say(f"Tasks: {ends}. Pages: {sums['pages']}. Records: {sums['itemsCount']} seen.")
     for what, count in drained.lowered.items():
         say(f"Did less at once, {count} times: {what}.")
+    if drained.is_late:
+        say(f"The deadline has come; tasks that are left in the queue: {left}.")
     for plan_id, found in errors.items():
         for error in found:
             say(f"Failed in plan {plan_id}: {error}")

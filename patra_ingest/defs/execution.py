@@ -5,15 +5,15 @@ a task inside a step a fraction of a millisecond. There is no RetryPolicy: the l
 """
 
 import math
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import dagster as dg
 from pydantic import Field
 from sqlalchemy import Connection
 
+from patra_ingest.clock import Stop
 from patra_ingest.defs.materialize import materializations
 from patra_ingest.defs.planning import compile_spec, open_plan
 from patra_ingest.defs.refusing import refusing, require_number
@@ -21,7 +21,7 @@ from patra_ingest.defs.resources import CursorResource, LedgerResource, RateGate
 from patra_ingest.defs.runs import EXECUTOR, tag_run, trigger_of
 from patra_ingest.defs.stopping import run_stoppable
 from patra_ingest.executor.work import Drained, Order, Worker
-from patra_ingest.ledger.tasks import TaskFilter, count_open
+from patra_ingest.ledger.tasks import TaskFilter, count_left, count_open
 from patra_ingest.model.codes import Operation
 from patra_ingest.model.lineage import PlanId, TaskId
 from patra_ingest.planner.trigger import Opened
@@ -36,6 +36,7 @@ from patra_ingest.wiring import Ingest
 
 MAX_LANES = 8
 MAX_THREADS = 64
+MAX_MINUTES = 7 * 24 * 60
 TASKS_PER_LANE = 4
 _ANY_TIME = timedelta(days=36500)
 
@@ -47,6 +48,7 @@ class Lane:
     name: str
     takes: str
     wanted: TaskFilter
+    until: datetime | None = None  # no task is begun after this
 
     def output(self) -> dg.DynamicOutput["Lane"]:
         """Return the lane as one dynamic step."""
@@ -69,6 +71,9 @@ class DrainConfig(dg.Config):
     )
     lanes: int = Field(
         default=1, description=f"Steps, 1 to {MAX_LANES}; they run one after another."
+    )
+    max_minutes: int | None = Field(
+        default=None, description="End after so many minutes, each thread after its batch."
     )
 
 
@@ -119,7 +124,10 @@ def _execute_slice(
     with ledger.open(context.run_id) as live:
         worker = live.worker(f"{context.run_id}/{lane.name}")
         drained = run_stoppable(lambda stop: _drain(live, worker, lane, config.threads, stop))
-    done = _numbers(drained)
+        done = _numbers(drained)
+        if drained.is_late:
+            with live.db.read() as tx:
+                done["tasks_left_at_deadline"] = count_left(tx, lane.wanted)
     context.add_output_metadata(done)
     return done
 
@@ -132,10 +140,9 @@ def execute_slice(config: LaneConfig) -> LaneConfig:
     return config
 
 
-def _drain(
-    live: Ingest, worker: Worker, lane: Lane, threads: int, stop: threading.Event
-) -> Drained:
+def _drain(live: Ingest, worker: Worker, lane: Lane, threads: int, stop: Stop) -> Drained:
     """Execute a lane; then what its plan has more of, now that there is room in the queue."""
+    stop.give(live.clock, lane.until - live.clock.now() if lane.until else None)
     order, plan = Order(threads, until_empty=True, wanted=lane.wanted), lane.wanted.plan_id
     done = worker.work(order, stop, lambda _stats: None)
     while plan is not None and not stop.is_set():
@@ -246,20 +253,26 @@ def ingest_job() -> None:
 
 @dg.op(name="open_lanes", out=dg.DynamicOut(Lane))
 def _open_lanes(
-    context: dg.OpExecutionContext, config: DrainConfig
+    context: dg.OpExecutionContext, config: DrainConfig, ledger: LedgerResource
 ) -> Iterator[dg.DynamicOutput[Lane]]:
     """Open lanes; what they take is decided by the ledger's leases."""
     tag_run(context, operation=config.operation.value, trigger=trigger_of(context.run))
+    until = None
+    if config.max_minutes is not None:
+        with ledger.look() as live:
+            until = live.clock.now() + timedelta(minutes=config.max_minutes)
+    takes, wanted = f"any {config.operation} task", TaskFilter(operation=config.operation)
     for number in range(1, config.lanes + 1):
-        takes = f"any {config.operation} task"
-        yield Lane(f"lane_{number:02d}", takes, TaskFilter(operation=config.operation)).output()
+        yield Lane(f"lane_{number:02d}", takes, wanted, until).output()
 
 
 @dg.configured(_open_lanes)
 def open_lanes(config: DrainConfig) -> DrainConfig:
-    """Refuse a number of lanes that is out of its range."""
+    """Refuse numbers that are out of their range."""
     with refusing():
         require_number("lanes", config.lanes, 1, MAX_LANES)
+        if config.max_minutes is not None:
+            require_number("max_minutes", config.max_minutes, 1, MAX_MINUTES)
     return config
 
 

@@ -12,13 +12,15 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import TypeVar
 
+from patra_ingest.clock import Stop
+
 _T = TypeVar("_T")
 _SPELL_SECONDS = 0.2
 
 
-def run_stoppable(work: Callable[[threading.Event], _T]) -> _T:
+def run_stoppable(work: Callable[[Stop], _T]) -> _T:
     """Return what `work(stop)` returns; SIGINT and SIGTERM set `stop`, Dagster is told after."""
-    stop = threading.Event()
+    stop = Stop()
     interrupted = False
 
     def interrupt(*_: object) -> None:

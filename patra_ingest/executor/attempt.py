@@ -25,7 +25,7 @@ class TaskEnd(StrEnum):
     SUCCEEDED = "SUCCEEDED"
     FAILED = "FAILED"
     RELEASED = "RELEASED"  # back in the queue, due later
-    STOPPED = "STOPPED"  # back in the queue, due now: the worker was asked to stop
+    STOPPED = "STOPPED"  # back in the queue, due now: the worker was asked to stop, or is late
     PAUSED = "PAUSED"  # back in the queue, due now: it has spent the budget of an attempt
     RESLICED = "RESLICED"  # too big: the planner cuts its rest again
     LEASE_LOST = "LEASE_LOST"  # another worker has it

@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from patra_ingest.clock import Clock
+from patra_ingest.clock import Clock, is_late
 from patra_ingest.cursor.advance import CursorManager
 from patra_ingest.errors import (
     LeaseLost,
@@ -248,6 +248,8 @@ class TaskExecutor:
         self, attempt: Attempt, as_end: TaskEnd = TaskEnd.STOPPED, why: str | None = None
     ) -> TaskEnd:
         """Return the task to the queue at once; the next worker goes on after our last batch."""
+        if why is None and is_late(attempt.work.stop):
+            why = "DEADLINE: the time that the worker was given is over"
         status = RunStatus.CANCELLED if why is None else RunStatus.PARTIAL
         told = why or "STOPPED: the worker was asked to stop"
         end = RunEnd(status, attempt.stats(), None, told)

@@ -1,8 +1,9 @@
 """A worker: lanes that lease and execute tasks until told to stop.
 
 Each lane is a thread with its own lease. One more thread renews all leases, so that a slow request
-never costs a task. Ctrl-C or SIGTERM sets `stop`: every lane ends after its current batch and gives
-its task back. A source or a ledger in trouble gets fewer lanes for a while, see `backpressure`.
+never costs a task. Ctrl-C, SIGTERM or a deadline sets `stop`: every lane ends after its current
+batch and gives its task back. A source or a ledger in trouble gets fewer lanes for a while, see
+`backpressure`.
 """
 
 import logging
@@ -18,7 +19,7 @@ from uuid import uuid4
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from patra_ingest.clock import Clock
+from patra_ingest.clock import Clock, is_late
 from patra_ingest.cursor.advance import CursorManager
 from patra_ingest.errors import LedgerBusy, LedgerUnreachable, PersonMustAct
 from patra_ingest.executor.attempt import TaskEnd
@@ -64,6 +65,7 @@ class Drained:
     batches: Counter[str] = field(default_factory=Counter)
     lowered: Counter[str] = field(default_factory=Counter)  # by what it was and why
     raised: Counter[str] = field(default_factory=Counter)
+    is_late: bool = False  # a deadline ended it
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def add_batch(self, stats: dict[str, Any]) -> None:
@@ -92,6 +94,7 @@ class Drained:
         self.batches.update(other.batches)
         self.lowered.update(other.lowered)
         self.raised.update(other.raised)
+        self.is_late |= other.is_late
 
 
 OnBatch = Callable[[dict[str, Any]], None]
@@ -281,3 +284,4 @@ def _await(threads: Sequence[threading.Thread], shift: _Shift) -> None:
                 thread.join(_JOIN_SECONDS)
                 if shift.stop.is_set():
                     shift.over.set()
+    shift.drained.is_late = is_late(shift.stop)

@@ -218,6 +218,13 @@ def count_queued(tx: Connection, provenance: str, endpoint: str, operation: Oper
     return int(tx.execute(_QUEUED, values).scalar_one())
 
 
+def count_left(tx: Connection, wanted: TaskFilter = EVERY_TASK) -> int:
+    """Count the tasks in the queue, whenever they are due and whether or not they are held."""
+    conditions, values = wanted.sql()
+    query = f"SELECT COUNT(*) FROM ing_task t WHERE t.status_code = 'QUEUED' {conditions}"
+    return int(tx.execute(text(query), values).scalar_one())
+
+
 def count_open(tx: Connection, due_before: datetime, wanted: TaskFilter = EVERY_TASK) -> int:
     """Count the tasks being worked on, and the queued ones that may start before `due_before`."""
     conditions, values = wanted.sql()

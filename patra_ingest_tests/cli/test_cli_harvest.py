@@ -75,7 +75,8 @@ def test_plan_and_work_are_a_run_in_two_commands_and_a_held_endpoint_waits(patra
 
     assert (planned["plan_id"], planned["slices"]) == (1, 2)
     assert held["held"] == "lunch"
-    assert nothing == {"tasks": {}, "batches": {}, "lowered": {}, "raised": {}, "errors": []}
+    assert (nothing["tasks"], nothing["batches"], nothing["errors"]) == ({}, {}, [])
+    assert (nothing["lowered"], nothing["raised"]) == ({}, {})
 
     assert "1 holds lifted" in ok(patra("resume", "sandbox/works"))
     drained = json.loads(ok(patra("work", "--until-empty", "--lanes=2", "--json")))
@@ -184,3 +185,39 @@ def test_no_command_but_demo_needs_dagster(home, arguments):
     )
 
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_worker_with_a_deadline_ends_well_and_says_what_is_left(patra, box, home):
+    ok(patra("plan", "sandbox", "--endpoint=works", *WINDOW, at(box)))
+    ok(patra("hold", "sandbox/works"))
+    said = ok(patra("work", "--for=1s"))
+    told = json.loads(ok(patra("work", "--for=PT1S", "--json")))
+    ok(patra("resume", "sandbox/works"))
+    in_time = ok(patra("work", "--for=10m", "--until-empty"))
+
+    assert "The deadline has come; tasks that are left in the queue: 2." in said
+    assert (told["deadline"], told["left"]) == (True, 2)
+    assert "deadline" not in in_time
+
+
+def test_a_run_with_a_deadline_says_that_its_plan_is_not_finished(patra, home):
+    with start_sandbox(WORLD, Behaviour(latency_ms=400)) as slow:
+        small = "--set=paging.page_size=5"
+        asked = ("sandbox", "--endpoint=works", *WINDOW, at(slow), small, "--lanes=1")
+        done = patra("run", *asked, "--for=2s")
+        left = json.loads(ok(patra("work", "--for=1s", "--json")))
+
+    assert (done.returncode, done.stderr) == (1, ""), "it is not proved"
+    assert "The deadline has come and plan 1 is not finished: see the slices" in done.stdout
+    assert "`patra work` goes on" in done.stdout
+    assert left["left"] == 2
+
+
+@pytest.mark.parametrize("command", [("work",), ("run", "sandbox")])
+@pytest.mark.parametrize("time", ["0", "0s", "abc", "-5m", "1month"])
+def test_a_deadline_that_cannot_be_meant_is_wrong_usage(patra, home, command, time):
+    done = patra(*command, "--for", time)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Invalid value for '--for'" in done.stderr
+    assert "Traceback" not in done.stderr

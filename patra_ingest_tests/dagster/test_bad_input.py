@@ -69,6 +69,13 @@ def test_a_number_of_lanes_out_of_range_is_refused(home, refused, lanes):
     assert said == f"lanes is {lanes}; give a number from 1 to 8."
 
 
+@pytest.mark.parametrize("minutes", [0, -1, 10081])
+def test_minutes_out_of_range_are_refused(home, refused, minutes):
+    said = refused("execute_job", max_minutes=minutes)
+
+    assert said == f"max_minutes is {minutes}; give a number from 1 to 10080."
+
+
 @pytest.mark.parametrize("threads", [0, 65])
 def test_a_number_of_threads_out_of_range_is_refused(home, refused_ops, threads):
     own = {"compile_spec": {"provenance": "sandbox"}, "execute_slice": {"threads": threads}}

@@ -1,9 +1,14 @@
 """Planning and executing in separate runs: plan_job, the sensor, execute_job."""
 
+from datetime import UTC, datetime, timedelta
+
 import dagster as dg
 import pytest
 
 from patra_ingest.definitions import defs
+from patra_ingest.defs.execution import Lane, execute_slice
+from patra_ingest.defs.resources import LedgerResource
+from patra_ingest.ledger.tasks import TaskFilter
 from patra_ingest.views.records import list_ids
 from patra_ingest_tests.builders import day
 
@@ -43,6 +48,36 @@ def test_several_lanes_take_every_task_once(home, plan, execute):
     done = execute("execute_job", lanes=2).output_for_node("execute_slice")
 
     assert [lane.get("tasks_succeeded", 0) for lane in done.values()] == [3, 0]
+
+
+def test_lanes_have_the_minutes_that_the_run_was_given(home, plan, execute):
+    plan()
+    began = datetime.now(UTC)
+
+    result = execute("execute_job", max_minutes=5)
+
+    (lane,) = result.output_for_node("open_lanes").values()
+    assert timedelta(0) <= lane.until - began - timedelta(minutes=5) < timedelta(minutes=1)
+    (done,) = result.output_for_node("execute_slice").values()
+    assert done["tasks_succeeded"] == 3, "they were enough"
+
+
+def test_a_lane_whose_minutes_are_over_leaves_the_queue_as_it_is(home, plan, rows):
+    plan()
+
+    @dg.op(out=dg.DynamicOut(Lane))
+    def open_late():
+        yield Lane("late", "any task", TaskFilter(), day(0)).output()
+
+    @dg.graph
+    def drain():
+        open_late().map(execute_slice)
+
+    result = drain.execute_in_process(resources={"ledger": LedgerResource()})
+
+    (done,) = result.output_for_node("execute_slice").values()
+    assert (done["pages"], done["tasks_left_at_deadline"]) == (0, 3)
+    assert rows("SELECT DISTINCT status_code, lease_count FROM ing_task") == [("QUEUED", 0)]
 
 
 def test_an_empty_queue_is_drained_at_once(home, execute):
