@@ -5,6 +5,7 @@ from sqlalchemy import Connection
 from patra_ingest.errors import RequestRejected
 from patra_ingest.executor.leased import Work
 from patra_ingest.ledger.families import find_shortfall
+from patra_ingest.ledger.plans import lock_plan
 
 
 def require_family(tx: Connection, work: Work) -> None:
@@ -15,6 +16,8 @@ def require_family(tx: Connection, work: Work) -> None:
     """
     if not work.bounds.splits:
         return
+    # Two workers that end the last two parts at once would each see the other's as open.
+    lock_plan(tx, work.lease.plan_id)
     short = find_shortfall(tx, work.lease.slice_id, work.promise.tolerance)
     if short is not None:
         raise RequestRejected(
