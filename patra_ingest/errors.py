@@ -17,6 +17,7 @@ IngestError
 │   ├── Throttled             … and not before `retry_at`
 │   │   └── NotSent               … because our own gate or a quota let nothing through
 │   │       └── CredentialSpent       … with this credential; another one may have some left
+│   ├── SourceFails           … when the source has had time to recover: it failed too often
 │   └── CredentialRefused     … with a new token, or with another credential
 ├── RequestRejected       L2: this batch is FAILED; sending it again cannot help
 ├── BadRecord             L3: quarantine one item, keep the rest of the batch
@@ -131,6 +132,14 @@ class NotSent(Throttled):
 
 class CredentialSpent(NotSent):
     """L1: what the source allows one credential is used up in our books."""
+
+
+class SourceFails(TransientError):
+    """L1: so many requests failed in a row that everybody leaves the source alone for a while."""
+
+    def __init__(self, message: str, retry_at: datetime) -> None:
+        super().__init__(message)
+        self.retry_at = retry_at
 
 
 class CredentialRefused(TransientError):

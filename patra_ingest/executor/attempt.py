@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from patra_ingest.cursor.advance import Evidence
+from patra_ingest.errors import NotSent, SourceFails
 from patra_ingest.executor.history import History
 from patra_ingest.executor.leased import Healing, Place, Work
 from patra_ingest.executor.run_batch import BatchDone
@@ -84,6 +85,17 @@ def evidence_of(attempt: Attempt) -> Evidence:
     """Return what stands behind an advance of the cursor."""
     work = attempt.work
     return Evidence(work.lineage(attempt.last_batch), work.expr_hash, work.bounds.window)
+
+
+def cause_of(attempt: Attempt, error: Exception) -> Exception:
+    """Return why an attempt really ended: its own failures, if they are why nothing may leave.
+
+    Who merely has to wait because others have failed has not failed.
+    """
+    last = attempt.work.healing.last_failure
+    if not isinstance(error, NotSent) or last is None:
+        return error
+    return SourceFails(f"{last}; it is left alone until {error.retry_at:%H:%M:%S}Z", error.retry_at)
 
 
 def end_task(

@@ -278,7 +278,7 @@ class Exchange:
         )
         if until is not None and failed:
             self._gate.silence(call, until, "CIRCUIT_OPEN")
-            work.healing.circuit_open = True
+            work.healing.circuit_open, work.healing.last_failure = True, str(meaning)
 
     def _renew(self, call: CallSpec, signed: Signed, meaning: IngestError | Action | None) -> None:
         """After a refusal, prepare another credential; without one a person must help."""

@@ -23,7 +23,14 @@ from patra_ingest.errors import (
     TransientError,
 )
 from patra_ingest.executor.ask_patiently import ask_patiently, patience_of
-from patra_ingest.executor.attempt import Attempt, TaskEnd, end_task, evidence_of, with_all_batches
+from patra_ingest.executor.attempt import (
+    Attempt,
+    TaskEnd,
+    cause_of,
+    end_task,
+    evidence_of,
+    with_all_batches,
+)
 from patra_ingest.executor.certificate import Certificate, Verdict, certify
 from patra_ingest.executor.decoding import Decoded
 from patra_ingest.executor.family import require_family
@@ -210,6 +217,7 @@ class TaskExecutor:
             return self._give_back(attempt)
         if isinstance(error, SliceTooBig):
             return self._ask_to_reslice(attempt, error)
+        error = cause_of(attempt, error)
         certificate, retries = None, 0 if attempt.own else attempt.retry_count
         if isinstance(error, SliceIncomplete):
             attempt.is_void = True

@@ -25,6 +25,7 @@ class Healing:
     slowed_down: bool = False
     page_shrunk: bool = False
     circuit_open: bool = False
+    last_failure: str | None = None  # the one that opened it
     halved: bool = False
     tail_probed: bool = False
     times_turned_away: int = 0  # answers that said: not so fast

@@ -10,6 +10,7 @@ from patra_ingest.errors import (
     RequestRejected,
     SliceIncomplete,
     SliceMustRestart,
+    SourceFails,
     Throttled,
     TransientError,
 )
@@ -45,7 +46,8 @@ def judge_failure(error: Exception, retry_count: int, now: datetime) -> Failure:
             code = "L1" if isinstance(error, TransientError) else "INCOMPLETE"
             if retry_count >= MAX_TASK_RETRIES:
                 return Failure(code, f"{message} (after {retry_count} retries of the task)")
-            return Failure(code, message, now + _FIRST_PAUSE * 2**retry_count)
+            start = max(now, error.retry_at) if isinstance(error, SourceFails) else now
+            return Failure(code, message, start + _FIRST_PAUSE * 2**retry_count)
         case RequestRejected():
             return Failure("L2", message)
         case EndpointHalted():

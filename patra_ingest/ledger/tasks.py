@@ -171,7 +171,9 @@ _RELEASE = text("""
            scheduled_at = :due,
            retry_count = CASE WHEN :has_moved = 1 THEN 0 ELSE retry_count END + :retries,
            silent_count = 0,
-           last_error_code = :code, last_error_msg = :message, updated_at = :now
+           last_error_code = CASE WHEN :is_told = 1 THEN :code ELSE last_error_code END,
+           last_error_msg = CASE WHEN :is_told = 1 THEN :message ELSE last_error_msg END,
+           updated_at = :now
      WHERE id = :id AND lease_owner = :owner
 """)
 
@@ -186,7 +188,8 @@ def release_task(
 ) -> None:
     """Give a task back to the queue, for now or for later.
 
-    An error counts as a retry. Retries are those in a row: a task that has moved begins anew.
+    An error counts as a retry. Retries are those in a row: a task that has moved begins anew, and
+    one that only had to wait keeps the error it waits for.
     """
     ensure_transition(TaskStatus.EXECUTING, TaskStatus.QUEUED)
     code, message = error or (None, None)
@@ -198,6 +201,7 @@ def release_task(
             "due": due and instant_text(due),
             "retries": 0 if error is None else 1,
             "has_moved": int(has_moved),
+            "is_told": int(error is not None or has_moved),
             "code": code,
             "message": message and message[:512],
             "now": instant_text(now),

@@ -232,8 +232,9 @@ def test_too_many_failures_in_a_row_open_the_breaker_for_everyone(home):
     assert runs(home)[0][1]["circuitOpen"] is True
     until = home.one("SELECT cool_down_until FROM ing_rate_bucket WHERE rate_key = 'example'")
     assert read_instant(until) > before + timedelta(minutes=119)
-    due = [row[0] for row in home.rows("SELECT retry_count FROM ing_task")]
-    assert due == [0, 0], "waiting for the source is no retry of a task"
+    tasks = home.rows("SELECT retry_count, last_error_msg FROM ing_task ORDER BY retry_count")
+    assert [row[0] for row in tasks] == [0, 1], "who waits because another failed has not failed"
+    assert "answered 500" in tasks[1][1]
 
 
 def test_a_breaker_that_closes_again_is_told_with_its_batch(home):

@@ -60,6 +60,23 @@ def test_a_long_slice_outlives_any_number_of_failures_while_it_moves(home):
     assert records(home) == ids(80)
 
 
+def test_a_source_that_is_dead_fails_its_task_though_the_breaker_keeps_us_away(home):
+    breaker = {"retry": {"max_attempts": 9, "breaker": {"failures": 3, "cooldown": "2h"}}}
+    with listening(Shaky(dead={0})) as server:
+        home.apply(a_source(server.url, breaker))
+        ends = harvest(home, rounds=2)
+        assert retries(home) == 1, "who only has to wait does not fail once more"
+        assert "answered 503" in home.one("SELECT last_error_msg FROM ing_task")
+        while ends[-1] == "RELEASED":
+            home.pass_pauses()
+            home.execute("UPDATE ing_rate_bucket SET cool_down_until = NULL")
+            ends += work_on(home)  # a new worker, whose breaker is closed
+
+        assert ends == ["RELEASED"] * 4 + ["FAILED"]
+        assert len(server.asked) == 4 * 3
+    assert "answered 503" in last_error(home)[2]
+
+
 def test_the_pause_begins_anew_with_the_count(home):
     with listening(Shaky()) as server:
         home.apply(a_source(server.url, AT_ONCE))
