@@ -18,6 +18,7 @@ from patra_ingest.expr.value import compile_value
 from patra_ingest.spec.places import FieldSpec, When
 
 _MAX_ID_CHARS = 512
+_DEEPEST, _LONGEST_NAME = 100, 65_535  # what JSON on MySQL can be
 _NO = frozenset({"", "false", "no", "n", "0"})
 
 
@@ -148,6 +149,32 @@ def find_id_flaw(value: Any) -> str | None:
 def id_text(value: object) -> str:
     """Return an id as it is kept. MySQL takes `a` and `a ` for one id, hence without blanks."""
     return str(value).strip()
+
+
+def require_storable(fields: dict[str, Any], written: bytes) -> None:
+    """Raise Unfit for a field that MySQL's JSON cannot hold: nested too deep, or a name too long.
+
+    Nearly all are short, and have too few brackets to be worth a closer look.
+    """
+    if len(written) <= _DEEPEST or (
+        len(written) <= _LONGEST_NAME and written.count(b"[") + written.count(b"{") < _DEEPEST
+    ):
+        return
+    for name, value in fields.items():
+        if flaw := _find_flaw(value, 2):
+            raise Unfit(name, flaw)
+
+
+def _find_flaw(value: Any, depth: int) -> str | None:
+    if isinstance(value, dict):
+        if any(len(name.encode()) > _LONGEST_NAME for name in value):
+            return f"a name in it is longer than {_LONGEST_NAME} bytes"
+        value = list(value.values())
+    if not isinstance(value, list):
+        return None
+    if depth > _DEEPEST:
+        return f"it is nested more than {_DEEPEST} levels deep"
+    return next((flaw for one in value if (flaw := _find_flaw(one, depth + 1))), None)
 
 
 def flags(when: When | None, items: list[Any]) -> list[bool] | None:

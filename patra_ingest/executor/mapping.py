@@ -21,6 +21,7 @@ from patra_ingest.executor.columns import (
     find_id_flaw,
     flags,
     id_text,
+    require_storable,
 )
 from patra_ingest.executor.looks import fields_of, looks_of
 from patra_ingest.executor.malformed import MalformedItem
@@ -215,6 +216,7 @@ class _Page:
         item = self.items[number]
         try:
             kept = orjson.dumps(fields)
+            require_storable(fields, kept)
             if isinstance(item, XmlNode):
                 payload = item.to_json()
                 hashed = keys.text_hash(payload)

@@ -1,5 +1,6 @@
 """A bad record never stops good ones; a bad endpoint never stops another."""
 
+import json
 from collections import Counter
 
 import pytest
@@ -37,6 +38,10 @@ def mixed(n, start):
     return {**good(n, start), **BAD.get(n, {})}
 
 
+def nested(levels):
+    return json.loads("[" * levels + "]" * levels)
+
+
 def accounted(stats):
     return stats["itemsCount"] == sum(stats[fate] for fate in FATES)
 
@@ -64,6 +69,28 @@ def test_bad_records_are_quarantined_and_the_others_land(home, endpoint):
     assert {row.status_code for row in kept} == {"OPEN"}
     assert [row.provider_id is None for row in kept] == [True, False, False, True]
     assert [row.value_text for row in kept] == [None, "yesterday", None, "true"]
+
+
+@pytest.mark.parametrize(
+    ("fits", "odd", "why"),
+    [
+        pytest.param(nested(99), nested(100), "nested more than 100", id="too deep"),
+        pytest.param({"k" * 65_535: 1}, {"k" * 65_536: 1}, "a name in it", id="a name too long"),
+    ],
+)
+def test_a_field_that_one_of_the_ledgers_cannot_hold_is_quarantined(home, fits, odd, why):
+    """MySQL would refuse the whole batch for it; the same records are kept on both."""
+    titles = {1: fits, 4: odd}
+    with upstream(
+        lambda asked: page(asked, lambda n, at: good(n, at) | {"title": titles.get(n, "x")})
+    ) as source:
+        home.apply(a_pack(source.url, works=an_endpoint()))
+        home.plan(a_trigger(start=day(0), end=day(1)))
+        home.work()
+
+    assert len(end_state(home, "example").records) == 24
+    ((number, path, reason),) = home.rows("SELECT item_no, path, reason FROM ing_quarantine")
+    assert (number, path, why in reason) == (5, "title", True)
 
 
 def test_a_value_that_is_not_allowed_is_quarantined_with_what_it_is(home):
