@@ -3,7 +3,8 @@
 A request that is too long, or that one poisonous id makes fail, is halved until it passes or the
 bad id is alone. That an id is bad is believed only when others of the same request came through, or
 of the same walk where ids are asked for one by one: a source that is down is no reason to blame its
-records.
+records. Nor is one that has nothing to say about any of several ids a reason to call them gone: it
+must have something for others, or call each of them gone alone.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,6 +25,7 @@ from patra_ingest.spec.words import MissingIds
 Patient = Callable[[Callable[[], Exchanged]], Exchanged]
 _FAILED = (TransientError, RequestRejected, PageTooBig)
 _MOST_WITNESSES = 3
+_MOST_AT_ONCE = 10  # of them, in one request
 
 
 class Asker(Protocol):
@@ -51,6 +53,8 @@ class IdsAnswer:
     missing: list[str] = field(default_factory=list)
     merged: dict[str, str] = field(default_factory=dict)
     bad: list[BadId] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)  # missing; the source itself calls them gone
+    is_mute: bool = False  # it says nothing about any of them, and has nothing for others
 
     def add(self, other: "IdsAnswer") -> None:
         """Take in what came for other ids."""
@@ -60,6 +64,7 @@ class IdsAnswer:
         self.missing += other.missing
         self.merged |= other.merged
         self.bad += other.bad
+        self.told += other.told
 
 
 @dataclass(frozen=True)
@@ -85,8 +90,45 @@ def ask_for_ids(
 ) -> IdsAnswer:
     """Return what the source has for the ids of a question; halves are asked for only `once`.
 
-    `others` are ids of the same walk: they tell whether an id that is alone is bad, or the source.
+    `others` are ids of the same walk: they tell whether an id that is alone is bad, or the source,
+    and whether ids that do not come are gone, or all of them.
     """
+    answer = _ask_or_isolate(exchange, question, patient, once, others)
+    silent = set(answer.missing) - set(answer.told)
+    nobody = len(answer.missing) + len(answer.bad) == len(question.asking.ids)
+    if nobody and len(silent) > 1 and question.rule.missing is not MissingIds.FAIL:
+        answer.is_mute = not _has_others(exchange, question, once, others, answer)
+    return answer
+
+
+def _has_others(
+    exchange: Asker, question: IdsQuestion, once: Patient, others: Sequence[str], answer: IdsAnswer
+) -> bool:
+    """Return whether the source has anything for other ids; what it says is kept as evidence."""
+    question.work.healing.halved = True  # what failed left nothing to be replayed
+    plain = question.rule.model_copy(update={"missing": MissingIds.GONE})  # not asked for twice
+    size = min(len(question.asking.ids), _MOST_AT_ONCE)
+    for start in range(min(_MOST_WITNESSES, len(others))):
+        some = tuple(others[start::_MOST_WITNESSES][:size])
+        try:
+            found = _ask(exchange, replace(question.of(some), rule=plain), once)
+        except Throttled:
+            raise
+        except _FAILED:
+            continue
+        answer.exchanges += found.exchanges
+        if found.items and len(found.missing) < len(some):
+            return True
+    return False
+
+
+def _ask_or_isolate(
+    exchange: Asker,
+    question: IdsQuestion,
+    patient: Patient,
+    once: Patient,
+    others: Sequence[str],
+) -> IdsAnswer:
     try:
         return _ask(exchange, question, patient)
     except _FAILED as error:
@@ -223,6 +265,7 @@ def _ask_once(
     got = patient(lambda: exchange.ask(work, call, asking, None, is_suspect))
     answer = IdsAnswer([got], tombstones=list(got.decoded.gone))
     if got.is_gone:
+        answer.told = list(asking.ids) if len(asking.ids) == 1 else []
         return Reconciled([], asking.ids), answer
     return reconcile(asking.ids, got.decoded, call, question.rule), answer
 

@@ -107,6 +107,7 @@ class IdsSeen:
     missing: Sequence[str]
     merged: Mapping[str, str]
     bad: Sequence[BadId]
+    is_mute: bool = False  # the source says nothing about any of them, and has nothing for others
 
 
 def turn_ids(work: Work, place: Place, seen: IdsSeen) -> Turned:
@@ -122,6 +123,13 @@ def turn_ids(work: Work, place: Place, seen: IdsSeen) -> Turned:
     if rule and rule.aliases:
         accepted |= {record.provider_id for record in mapped.records}
     mapped = hold_against(asked, mapped, sorted(accepted))
+    if seen.is_mute:
+        option = "detail.batch" if place.details else "batching.ids_per_request"
+        raise SliceIncomplete(
+            f"the source has none of {len(asked)} ids, and nothing for others of the slice either:"
+            " that proves no deletion; if they really are gone, plan again with"
+            f" --set {option}=1 --campaign NAME, to ask for each of them alone"
+        )
     whole = _with_tombstones(mapped, mapped.records, decoded)
     following = _after_ids(work, place)
     numbers = {

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from patra_ingest.errors import EndpointHalted
 from patra_ingest.executor.decoding import Decoded
 from patra_ingest.executor.mapping import Mapped
 from patra_ingest.expr.value import compile_value
@@ -80,11 +81,21 @@ def combine(first: Reconciled, again: Reconciled) -> Reconciled:
 
 
 def hold_against(asked: Sequence[str], mapped: Mapped, accepted: Sequence[str]) -> Mapped:
-    """Put every record that nobody asked for among the bad items: it may be another one's."""
+    """Put every record that nobody asked for among the bad items: it may be another one's.
+
+    EndpointHalted when that is true of all, and there are several.
+    """
     wanted = {*asked, *accepted}
     foreign = [record for record in mapped.records if record.provider_id not in wanted]
     if not foreign:
         return mapped
+    names = sorted({record.provider_id for record in foreign})
+    if len(names) > 1 and wanted.isdisjoint(mapped.ids):
+        raise EndpointHalted(
+            f"{len(names)} records came and nobody asked for any of them: {names[0]!r:.80} and"
+            f" others, where {asked[0]!r:.80} and others were asked for; the source writes its ids"
+            " in another way, or answers another question; see response.id and detail.aliases"
+        )
     number, why = len(mapped.records) + len(mapped.bad), "nobody asked for it"
     strange = [
         BadItem(number + n, one.provider_id, "id", why, redact_text(one.payload.decode()))

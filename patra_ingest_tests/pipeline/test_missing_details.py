@@ -1,0 +1,121 @@
+"""Details that do not come, or come for nobody: what proves that a record is gone, and what not."""
+
+import pytest
+
+from patra_ingest.model.codes import Operation
+from patra_ingest_tests.builders import a_pack, a_trigger, an_endpoint, an_item, day
+from patra_ingest_tests.pipeline.harness import Home
+from patra_ingest_tests.pipeline.library import Library, a_library
+from patra_ingest_tests.pipeline.test_two_phase import bad_ids, deleted
+from patra_ingest_tests.pipeline.walks import (
+    batches,
+    harvest,
+    ids,
+    last_error,
+    listening,
+    proofs,
+    records,
+    stamp,
+    work_on,
+)
+
+
+@pytest.fixture
+def home(sqlite_db, sqlite_url, tmp_path):
+    return Home(sqlite_db, sqlite_url, tmp_path / "home")
+
+
+def newest_error(home):
+    query = "SELECT status_code, last_error_code, last_error_msg FROM ing_task ORDER BY id DESC"
+    return tuple(home.rows(query)[0])
+
+
+EMPTY_404 = {"errors": [{"when": {"status": 404}, "do": "EMPTY"}]}
+
+
+@pytest.mark.parametrize("by_rule", [False, True])
+def test_a_source_that_has_nothing_for_anybody_deletes_nothing(home, by_rule):
+    library = Library(8)
+    with listening(library) as server:
+        home.apply(a_library(server.url, **EMPTY_404))
+        assert harvest(home) == ["SUCCEEDED"], last_error(home)
+        library.lost = set() if by_rule else set(ids(8))
+        library.poison = dict.fromkeys(ids(8), 404) if by_rule else {}
+
+        assert harvest(home, rounds=4, past=2) == ["RELEASED"] * 3 + ["FAILED"]
+        assert newest_error(home)[1] == "INCOMPLETE"
+        assert "none of 4 ids" in newest_error(home)[2]
+        assert "--set detail.batch=1" in newest_error(home)[2]
+        assert (records(home), deleted(home), bad_ids(home)) == (ids(8), [], [])
+
+        alone = {"campaign": "alone", "values": {"detail": {"batch": 1}}}
+        assert harvest(home, past=2, **alone) == ["SUCCEEDED"] * 2
+    assert deleted(home) == ids(8)
+
+
+@pytest.mark.parametrize("lost", [slice(4, 8), slice(4, 10), slice(0, 4)])
+def test_several_ids_are_gone_if_the_source_has_others(home, lost):
+    library = Library(10)
+    with listening(library) as server:
+        home.apply(a_library(server.url))
+        assert harvest(home) == ["SUCCEEDED"], last_error(home)
+        library.lost = set(ids(10)[lost])
+
+        assert harvest(home, past=2) == ["SUCCEEDED"], newest_error(home)
+        sent = len(server.asked)
+    assert deleted(home) == ids(10)[lost]
+    assert sum(one["reqCount"] for one in batches(home)) == sent
+    assert proofs(home)[-1]["verdict"] == "COMPLETE"
+
+
+def an_update(home, url, **parts):
+    """Harvest two works and plan to ask for both of them again."""
+    one = an_endpoint(
+        operations=["UPDATE"],
+        request={"path": "/one"},
+        batching={"ids_per_request": 3},
+        planning={"refresh_days": 1},
+        **parts,
+    )
+    one["request"]["query"] = {"ids": "${ids|join(',')}"}
+    one["paging"] = {"type": "NONE", "page_size": 100}
+    home.apply(a_pack(url, works=an_endpoint(paging={"page_size": 100}), one=one))
+    home.plan(a_trigger(start=day(0), end=day(1)))
+    home.work()
+    home.execute("UPDATE ing_record SET last_checked_at = '2025-10-01 00:00:00.000000'")
+    home.execute("UPDATE ing_record SET endpoint_name = 'one'")
+
+
+def two_works(asked):
+    """Say that the source has two works, and nothing when they are asked for."""
+    items = [] if "ids" in asked else [an_item(f"w{n}", stamp(n)) for n in range(2)]
+    return 200, {"items": items, "total": len(items)}
+
+
+def test_an_update_whose_ids_are_all_gone_says_what_to_do_and_that_helps(home):
+    with listening(two_works) as server:
+        an_update(home, server.url)
+        home.plan(a_trigger("one", operation=Operation.UPDATE))
+
+        assert work_on(home, rounds=4) == ["RELEASED"] * 3 + ["FAILED"]
+        assert "--set batching.ids_per_request=1" in newest_error(home)[2]
+        assert records(home) == ["w0", "w1"]
+        alone = {"campaign": "alone", "values": {"batching": {"ids_per_request": 1}}}
+        home.plan(a_trigger("one", operation=Operation.UPDATE, **alone))
+
+        assert work_on(home) == ["SUCCEEDED"], newest_error(home)
+    assert deleted(home) == ["w0", "w1"]
+
+
+def test_details_that_write_their_ids_in_another_way_hold_the_endpoint(home):
+    library = Library(8)
+    with listening(library) as server:
+        home.apply(a_library(server.url))
+        assert harvest(home) == ["SUCCEEDED"], last_error(home)
+        library.now = {one: one.upper() for one in ids(8)}
+
+        assert harvest(home, past=2) == ["FAILED"]
+    assert newest_error(home)[1] == "L4"
+    assert "'W000' and others, where 'w000'" in newest_error(home)[2]
+    assert records(home) == ids(8)
+    assert home.one("SELECT COUNT(*) FROM ing_quarantine") == 0
