@@ -16,7 +16,7 @@ from patra_ingest.executor.asking import Asking
 from patra_ingest.executor.exchange import Exchanged
 from patra_ingest.executor.leased import Work
 from patra_ingest.executor.request import render
-from patra_ingest.executor.two_phase import BadId, Reconciled, combine, halves, reconcile
+from patra_ingest.executor.two_phase import BadId, Reconciled, combine, halves, join, reconcile
 from patra_ingest.model.codes import HttpMethod
 from patra_ingest.spec.paging import Paging
 from patra_ingest.spec.snapshot import CallSpec, ReconcileSpec
@@ -264,10 +264,18 @@ def _ask_once(
     is_suspect = question.rule.isolate and len(asking.ids) > 1
     got = patient(lambda: exchange.ask(work, call, asking, None, is_suspect))
     answer = IdsAnswer([got], tombstones=list(got.decoded.gone))
-    if got.is_gone:
-        answer.told = list(asking.ids) if len(asking.ids) == 1 else []
+    if not got.is_gone:
+        return reconcile(asking.ids, got.decoded, call, question.rule), answer
+    if len(asking.ids) == 1:
+        answer.told = list(asking.ids)
         return Reconciled([], asking.ids), answer
-    return reconcile(asking.ids, got.decoded, call, question.rule), answer
+    work.healing.halved = True  # one of them may be meant: whom, only each alone can tell
+    parts = []
+    for half in halves(asking.ids):
+        part, more = _ask_once(exchange, question.of(half), patient)
+        parts.append(part)
+        answer.add(more)
+    return join(*parts), answer
 
 
 def _is_too_long(question: IdsQuestion) -> bool:

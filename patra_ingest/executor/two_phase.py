@@ -76,8 +76,13 @@ def _ids(values: Sequence[Any]) -> list[str | None]:
 
 def combine(first: Reconciled, again: Reconciled) -> Reconciled:
     """Return what two answers say together: the second was asked for what the first lacked."""
-    merged = {**first.merged, **again.merged}
-    return Reconciled([*first.items, *again.items], again.missing, merged)
+    return replace(join(first, again), missing=again.missing)
+
+
+def join(one: Reconciled, other: Reconciled) -> Reconciled:
+    """Return what two answers say about different ids."""
+    merged = {**one.merged, **other.merged}
+    return Reconciled([*one.items, *other.items], (*one.missing, *other.missing), merged)
 
 
 def hold_against(asked: Sequence[str], mapped: Mapped, accepted: Sequence[str]) -> Mapped:

@@ -119,3 +119,35 @@ def test_details_that_write_their_ids_in_another_way_hold_the_endpoint(home):
     assert "'W000' and others, where 'w000'" in newest_error(home)[2]
     assert records(home) == ids(8)
     assert home.one("SELECT COUNT(*) FROM ing_quarantine") == 0
+
+
+GONE_404 = {"errors": [{"when": {"status": 404}, "do": "GONE"}]}
+
+
+@pytest.mark.parametrize("isolate", [True, False])
+@pytest.mark.parametrize(("poison", "requests"), [(["w002"], 6), (["w000", "w003"], 10)])
+def test_a_rule_gone_for_several_ids_is_traced_to_the_ones_it_means(
+    home, isolate, poison, requests
+):
+    library = Library(4)
+    with listening(library) as server:
+        home.apply(a_library(server.url, {"isolate": isolate}, **GONE_404))
+        assert harvest(home) == ["SUCCEEDED"], last_error(home)
+        library.details.clear()
+        library.poison = dict.fromkeys(poison, 404)
+
+        assert harvest(home, past=2) == ["SUCCEEDED"], newest_error(home)
+    assert deleted(home) == poison
+    assert len(library.details) == requests, "halves of halves, and who is missing once more"
+    assert bad_ids(home) == []
+
+
+def test_ids_that_the_source_calls_gone_one_by_one_need_no_others(home):
+    library = Library(2)
+    with listening(library) as server:
+        home.apply(a_library(server.url, **GONE_404))
+        assert harvest(home) == ["SUCCEEDED"], last_error(home)
+        library.poison = dict.fromkeys(ids(2), 404)
+
+        assert harvest(home, past=2) == ["SUCCEEDED"], newest_error(home)
+    assert deleted(home) == ids(2)
