@@ -21,6 +21,7 @@ T = TypeVar("T")
 
 _MOST_EMPTY_PAGES = 5  # some sources hand out a few between full ones
 _MOST_KNOWN_PAGES = 3
+_MOST_BROKEN = 2  # answers in a row that bring nothing but one bad item
 _SUMMED = ("reqCount", "429Count")
 
 
@@ -36,6 +37,7 @@ class History:
     requests: int = 0
     empty_pages: int = 0  # how many of the last pages brought nothing
     known_pages: int = 0  # … brought only ids that were known before
+    broken: list[int] = field(default_factory=list)  # bad items of the last answers, if all were
     promised: int | None = None  # what the source said last about how much there is
     newest: datetime | None = None  # the newest update time so far
     confirmed: datetime | None = None  # … before the last page, which went on from there
@@ -85,6 +87,7 @@ class History:
             self.walked += found
             self.empty_pages = 0 if found else self.empty_pages + 1
             self.known_pages = self.known_pages + 1 if stats.get("onlyKnown") else 0
+        self._note_broken(stats)
         if stats.get("total") is not None:
             self.promised = stats["total"]
         self.in_order &= stats.get("ordered") is not False
@@ -95,6 +98,14 @@ class History:
         told = stats.get("latencyMs", 0) + stats.get("waitedMs", 0)
         self.spent += timedelta(milliseconds=told)
         self.attempts, self.requests = [], 0
+
+    def _note_broken(self, stats: dict[str, Any]) -> None:
+        """Count answers that brought nothing but bad items; what has no items says nothing."""
+        bad, seen = stats.get("quarantined", 0), stats["itemsCount"]
+        if seen > bad:
+            self.broken = []
+        elif seen == stats.get("listed") and bad > stats.get("hollow", 0):
+            self.broken.append(bad - stats.get("hollow", 0))
 
     def total(self, key: Literal["reqCount", "429Count"]) -> int:
         """Return the sum of a number over all batches."""
@@ -137,13 +148,18 @@ def page_hash(mapped: Mapped) -> str:
     return blake2b(told.encode(), digest_size=12).hexdigest()
 
 
-def require_shape(decoded: Decoded, mapped: Mapped) -> None:
-    """Raise when every item of an answer is broken: the source has changed, not one record."""
-    if decoded.items and mapped.is_broken:
+def require_shape(decoded: Decoded, mapped: Mapped, before: Sequence[int] = ()) -> None:
+    """Raise when every item of an answer is broken: the source has changed, not one record.
+
+    One bad item is one bad item, also where it is alone on its page, but not three answers in a
+    row: `before` has how many were broken in each of the last ones.
+    """
+    if mapped.broken > 1 or (mapped.broken and len(before) >= _MOST_BROKEN):
         first = mapped.bad[0]
         item = decoded.items[first.item_no - 1]
+        count = len(mapped.bad) + sum(before)
         raise EndpointHalted(
-            f"every one of {len(mapped.bad)} items fails at {first.path} ({first.reason});"
+            f"every one of {count} items fails at {first.path} ({first.reason});"
             f" in the first of them {found_instead(item, first.path)};"
             " the source has changed its shape"
         )

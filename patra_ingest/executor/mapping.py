@@ -73,13 +73,10 @@ class Mapped:
         return all(one <= other for one, other in pairwise(times))
 
     @property
-    def is_broken(self) -> bool:
-        """Whether all that came is bad, and not merely hollow: the source has changed its shape.
-
-        One bad item is one bad item, also where it is alone on its page.
-        """
+    def broken(self) -> int:
+        """How many items are bad, and not merely hollow, if nothing else came; else none."""
         is_all = not (self.records or self.out_of_window or self.skipped)
-        return is_all and len(self.bad) - self.hollow > 1
+        return len(self.bad) - self.hollow if is_all else 0
 
 
 class _Hollow(Unfit):

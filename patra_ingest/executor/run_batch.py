@@ -185,7 +185,7 @@ def answer_at(
         question = IdsQuestion(work, call, rule, asking)
         got = ask_for_ids(asker, question, patient, history.count, work.other_ids(place))
         seen = IdsSeen(got.items, got.tombstones, got.missing, got.merged, got.bad, got.is_mute)
-        return Answer(tuple(got.exchanges), turn_ids(work, place, seen))
+        return Answer(tuple(got.exchanges), turn_ids(work, place, seen, history))
     paging = work.plan.spec.paging
     first = patient(lambda: asker.ask(work, call, asking, paging))
     turned = turn_page(work, place, first.decoded, history)

@@ -50,7 +50,7 @@ def turn_page(work: Work, place: Place, decoded: Decoded, history: History) -> T
         decoded = replace(decoded, total=None)
     require_reach(decoded, page, spec.cap.max)
     mapped = _map(work, spec, decoded)
-    require_shape(decoded, mapped)
+    require_shape(decoded, mapped, history.broken)
     if isinstance(spec.paging, TimePaging):
         require_order(mapped, page)
     else:  # by time, the end of a page begins the next one
@@ -110,7 +110,7 @@ class IdsSeen:
     is_mute: bool = False  # the source says nothing about any of them, and has nothing for others
 
 
-def turn_ids(work: Work, place: Place, seen: IdsSeen) -> Turned:
+def turn_ids(work: Work, place: Place, seen: IdsSeen, history: History) -> Turned:
     """Turn what came for ids into records; every id is a record, gone, merged or bad."""
     call, rule = work.call_at(place)
     asked = work.asked_ids(place)
@@ -118,11 +118,11 @@ def turn_ids(work: Work, place: Place, seen: IdsSeen) -> Turned:
         raise SliceIncomplete(f"the source has no {', '.join(seen.missing[:10])}")
     decoded = Decoded(list(seen.items), gone=tuple(seen.tombstones))
     mapped = _map(work, call, decoded)
-    require_shape(decoded, mapped)
+    require_shape(decoded, mapped, history.broken)
     accepted = set(seen.merged.values())
     if rule and rule.aliases:
         accepted |= {record.provider_id for record in mapped.records}
-    mapped = hold_against(asked, mapped, sorted(accepted))
+    mapped = hold_against(asked, mapped, sorted(accepted), len(history.broken))
     if seen.is_mute:
         option = "detail.batch" if place.details else "batching.ids_per_request"
         raise SliceIncomplete(
@@ -135,6 +135,7 @@ def turn_ids(work: Work, place: Place, seen: IdsSeen) -> Turned:
     numbers = {
         "itemsCount": len(decoded.items) - mapped.skipped + len(decoded.gone),
         "listed": len(decoded.items),
+        "hollow": mapped.hollow,
         "withoutId": len(decoded.items) - len(mapped.ids),
         "idKeys": mapped.packed_ids,
         "total": None if place.details else len(asked_in_all(work)),
@@ -222,6 +223,7 @@ def _walk_numbers(
     return {
         "itemsCount": len(decoded.items) - mapped.skipped + len(decoded.gone),
         "listed": len(decoded.items),
+        "hollow": mapped.hollow,
         "ignored": mapped.skipped,
         "withoutId": len(decoded.items) - len(mapped.ids),
         "total": _promised(work, page, decoded),

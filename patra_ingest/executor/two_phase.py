@@ -85,21 +85,23 @@ def join(one: Reconciled, other: Reconciled) -> Reconciled:
     return Reconciled([*one.items, *other.items], (*one.missing, *other.missing), merged)
 
 
-def hold_against(asked: Sequence[str], mapped: Mapped, accepted: Sequence[str]) -> Mapped:
+def hold_against(
+    asked: Sequence[str], mapped: Mapped, accepted: Sequence[str], broken_before: int = 0
+) -> Mapped:
     """Put every record that nobody asked for among the bad items: it may be another one's.
 
-    EndpointHalted when that is true of all, and there are several.
+    EndpointHalted when that is true of all, and there are several, here or in answers before.
     """
     wanted = {*asked, *accepted}
     foreign = [record for record in mapped.records if record.provider_id not in wanted]
     if not foreign:
         return mapped
     names = sorted({record.provider_id for record in foreign})
-    if len(names) > 1 and wanted.isdisjoint(mapped.ids):
+    if (len(names) > 1 or broken_before > 1) and wanted.isdisjoint(mapped.ids):
         raise EndpointHalted(
-            f"{len(names)} records came and nobody asked for any of them: {names[0]!r:.80} and"
-            f" others, where {asked[0]!r:.80} and others were asked for; the source writes its ids"
-            " in another way, or answers another question; see response.id and detail.aliases"
+            f"nobody asked for any of the records that came: {names[0]!r:.80} came where"
+            f" {asked[0]!r:.80} was asked for; the source writes its ids in another way, or answers"
+            " another question; see response.id and detail.aliases"
         )
     number, why = len(mapped.records) + len(mapped.bad), "nobody asked for it"
     strange = [

@@ -1,5 +1,7 @@
 """Details that do not come, or come for nobody: what proves that a record is gone, and what not."""
 
+from contextlib import suppress
+
 import pytest
 
 from patra_ingest.model.codes import Operation
@@ -116,7 +118,7 @@ def test_details_that_write_their_ids_in_another_way_hold_the_endpoint(home):
 
         assert harvest(home, past=2) == ["FAILED"]
     assert newest_error(home)[1] == "L4"
-    assert "'W000' and others, where 'w000'" in newest_error(home)[2]
+    assert "'W000' came where 'w000' was asked for" in newest_error(home)[2]
     assert records(home) == ids(8)
     assert home.one("SELECT COUNT(*) FROM ing_quarantine") == 0
 
@@ -151,3 +153,64 @@ def test_ids_that_the_source_calls_gone_one_by_one_need_no_others(home):
 
         assert harvest(home, past=2) == ["SUCCEEDED"], newest_error(home)
     assert deleted(home) == ids(2)
+
+
+BY_ONE = {"detail": {"batch": 1}, "batching": {"ids_per_request": 1}}
+
+
+@pytest.mark.parametrize("resumed", [False, True])
+def test_a_source_asked_one_by_one_that_changes_its_shape_is_held(home, resumed):
+    library = Library(8)
+    for one in ids(8)[1:]:
+        library.works[one]["headline"] = library.works[one].pop("title")
+
+    def die(stats):
+        if resumed and stats["quarantined"] and len(library.details) == 3:
+            raise KeyboardInterrupt
+
+    with listening(library) as server:
+        home.apply(a_library(server.url, **BY_ONE))
+        harvest(home, rounds=0)
+        with suppress(KeyboardInterrupt):
+            home.work(on_batch=die)
+        home.pass_leases()
+        work_on(home)
+    assert last_error(home)[:2] == ("FAILED", "L4")
+    assert "every one of 3 items fails at $.title" in last_error(home)[2]
+    assert "the source has changed its shape" in last_error(home)[2]
+    assert library.details == [[one] for one in ids(4)]
+    assert home.one("SELECT COUNT(*) FROM ing_quarantine") == 2
+
+
+def test_bad_details_between_good_ones_hold_nothing(home):
+    library = Library(9)
+    for one in ids(9):
+        library.works[one]["title"] = "fine" if one in ("w002", "w005", "w008") else None
+    with listening(library) as server:
+        home.apply(a_library(server.url, **BY_ONE))
+
+        assert harvest(home) == ["SUCCEEDED"], last_error(home)
+    assert records(home) == ["w002", "w005", "w008"]
+    assert home.one("SELECT COUNT(*) FROM ing_quarantine") == 6
+
+
+def test_hollow_details_one_by_one_hold_nothing(home):
+    library = Library(5)
+    hollow = {"response": {"usable": {"path": "$.title", "exists": True}}}
+    library.works = {one: {**item, "title": None} for one, item in library.works.items()}
+    with listening(library) as server:
+        home.apply(a_library(server.url, **BY_ONE, **hollow))
+
+        assert harvest(home) == ["SUCCEEDED"], last_error(home)
+    assert home.one("SELECT COUNT(*) FROM ing_quarantine") == 5
+
+
+def test_foreign_details_one_by_one_hold_the_endpoint_at_the_third(home):
+    library = Library(8)
+    library.now = {one: one.upper() for one in ids(8)}
+    with listening(library) as server:
+        home.apply(a_library(server.url, **BY_ONE))
+
+        assert harvest(home) == ["FAILED"]
+    assert last_error(home)[1] == "L4"
+    assert "'W002' came where 'w002' was asked for" in last_error(home)[2]

@@ -130,16 +130,16 @@ def test_a_hollow_item_is_kept_for_later_and_does_not_break_its_page():
         ("a", "$.body", "the item is hollow, asked for later"),
         ("b", "$.body", "the item is hollow, asked for later"),
     ]
-    assert (result.hollow, result.is_broken) == (2, False)
+    assert (result.hollow, result.broken) == (2, 0)
 
 
 def test_a_page_is_broken_when_all_of_it_is_bad():
     coarse = {"client_window": True}
 
-    assert mapped(an_item(None), an_item("b", title=None)).is_broken
-    assert not mapped().is_broken
-    assert not mapped(an_item(None), an_item("b")).is_broken
-    assert not mapped(an_item(None), an_item("b", updated="2030-01-01"), **coarse).is_broken
+    assert mapped(an_item(None), an_item("b", title=None)).broken == 2
+    assert not mapped().broken
+    assert not mapped(an_item(None), an_item("b")).broken
+    assert not mapped(an_item(None), an_item("b", updated="2030-01-01"), **coarse).broken
 
 
 @pytest.mark.parametrize(

@@ -226,7 +226,7 @@ def test_every_id_becomes_a_record_or_is_gone_merged_or_bad():
     bad = BadId("c", "answered 500")
     came_back = answered("a", "x", missing=("d",), merged={"b": "x"}, bad=(bad,), tombstones=("e",))
 
-    turned = turn_ids(work, place, came_back)
+    turned = turn_ids(work, place, came_back, seen())
 
     assert [(r.provider_id, r.is_deleted) for r in turned.mapped.records] == [
         *(("a", False), ("x", False), ("e", True))
@@ -244,8 +244,8 @@ def test_ids_go_on_with_the_next_ones_and_promise_all_of_them():
     few = spec.batching.model_copy(update={"ids_per_request": 2})
     work = replace(work, plan=replace(work.plan, spec=spec.model_copy(update={"batching": few})))
 
-    first = turn_ids(work, FIRST, answered("a", "b"))
-    last = turn_ids(work, first.following, answered("c"))
+    first = turn_ids(work, FIRST, answered("a", "b"), seen())
+    last = turn_ids(work, first.following, answered("c"), seen())
 
     assert (first.following, first.numbers["total"]) == (Place(Page(2, offset=2)), 3)
     assert (last.following, last.numbers["stopRule"]) == (None, "IDS_END")
@@ -254,13 +254,13 @@ def test_ids_go_on_with_the_next_ones_and_promise_all_of_them():
 
 def test_a_missing_id_fails_where_the_pack_says_so():
     with pytest.raises(SliceIncomplete, match="the source has no b"):
-        turn_ids(by_ids(*"ab", missing="FAIL"), FIRST, answered("a", missing=("b",)))
+        turn_ids(by_ids(*"ab", missing="FAIL"), FIRST, answered("a", missing=("b",)), seen())
 
 
 def test_several_details_that_are_all_broken_are_a_new_shape_and_one_alone_is_not():
     broken = [{"id": "a"}, {"id": "b"}]
 
     with pytest.raises(EndpointHalted, match="every one of 2 items"):
-        turn_ids(by_ids(*"ab"), FIRST, replace(answered(), items=broken))
-    alone = turn_ids(by_ids("a"), FIRST, replace(answered(), items=broken[:1]))
+        turn_ids(by_ids(*"ab"), FIRST, replace(answered(), items=broken), seen())
+    alone = turn_ids(by_ids("a"), FIRST, replace(answered(), items=broken[:1]), seen())
     assert len(alone.mapped.bad) == 1
