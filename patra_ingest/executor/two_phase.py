@@ -103,7 +103,9 @@ def hold_against(
             f" {asked[0]!r:.80} was asked for; the source writes its ids in another way, or answers"
             " another question; see response.id and detail.aliases"
         )
-    number, why = len(mapped.records) + len(mapped.bad), "nobody asked for it"
+    # Behind all items of the answer: whose number is whose is not known any more.
+    number = len(mapped.records) + len(mapped.bad) + mapped.out_of_window + mapped.skipped
+    why = "nobody asked for it"
     strange = [
         BadItem(number + n, one.provider_id, "id", why, redact_text(one.payload.decode()))
         for n, one in enumerate(foreign, start=1)

@@ -31,7 +31,9 @@ def quarantine_ids(
 def quarantine_items(
     tx: Connection, namespace: Namespace, lineage: Lineage, items: Sequence[BadItem]
 ) -> None:
-    """Keep the bad items of a batch; the same item of the same batch is kept once."""
+    """Keep the bad items of a batch, each under its number; writing them again changes nothing."""
+    if len({item.item_no for item in items}) != len(items):
+        raise AssertionError("two bad items of one batch have the same number")  # one would be lost
     rows = [
         {
             **_row(namespace, lineage, QuarantineKind.ITEM, {"item": item.item_no}),

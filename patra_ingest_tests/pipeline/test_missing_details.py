@@ -214,3 +214,24 @@ def test_foreign_details_one_by_one_hold_the_endpoint_at_the_third(home):
         assert harvest(home) == ["FAILED"]
     assert last_error(home)[1] == "L4"
     assert "'W002' came where 'w002' was asked for" in last_error(home)[2]
+
+
+def test_every_quarantined_item_has_a_row_of_its_own(home):
+    library = Library(4)
+
+    def answer(asked):
+        status, told = library(asked)
+        if asked["path"] == "/works" or len(library.details) > 1:
+            return status, told
+        *good, last = told["items"]
+        ad = {**last, "id": "ad", "kind": "ad"}
+        return 200, {"items": [*good, ad, {**last, "id": "zzz"}, {**last, "title": None}]}
+
+    with listening(answer) as server:
+        skip = {"skip": {"path": "$.kind", "equals": "ad"}}
+        home.apply(a_library(server.url, response=skip))
+
+        assert harvest(home) == ["SUCCEEDED"], last_error(home)
+    rows = home.rows("SELECT provider_id, item_no FROM ing_quarantine ORDER BY item_no")
+    assert [tuple(row) for row in rows] == [("w003", 6), ("zzz", 7)]
+    assert sum(one["quarantined"] for one in batches(home)) == 2
