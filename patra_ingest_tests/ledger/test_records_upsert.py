@@ -278,3 +278,20 @@ def test_lanes_that_meet_at_the_same_records_leave_each_of_them_once(db, db_url,
     found = rows(db)
     assert sorted(found) == names
     assert {row["content_hash"] for row in found.values()} == {str(lanes) * 64}
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_a_tombstone_keeps_the_version_that_came_with_it(db, known):
+    if known:
+        upsert(db, a_record("a", NOON - SECOND, "0"))
+    (tombstone,) = tombstones(["a"])
+
+    counts = upsert(db, a_record("a", NOON + SECOND), tombstone)
+
+    assert counts == {"updated" if known else "inserted": 1, "deleted": 1}
+    row = rows(db)["a"]
+    assert read_instant(row["source_updated_at"]) == NOON + SECOND
+    assert (row["is_deleted"], read_json(row["fields"])) == (1, {"title": "x"})
+    assert row["content_hash"] == tombstone.content_hash
+    assert upsert(db, a_record("a", NOON)) == {"stale": 1}, "an older version does not revive it"
+    assert upsert(db, a_record("a", NOON + 2 * SECOND)) == {"updated": 1}
