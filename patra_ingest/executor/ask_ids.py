@@ -75,6 +75,7 @@ class IdsQuestion:
     call: CallSpec
     rule: ReconcileSpec
     asking: Asking
+    is_suspect: bool = False  # the ids may be to blame, and not the source, when it fails
 
     def of(self, ids: tuple[str, ...]) -> "IdsQuestion":
         """Return the same question for other ids."""
@@ -138,7 +139,7 @@ def _ask_or_isolate(
         question.work.healing.halved = True  # what failed left nothing to be replayed
         if alone:
             return _blame(exchange, question, error, once, others)
-        return _isolate(exchange, question, error, once)
+        return _isolate(exchange, question, error, patient, once)
 
 
 def _blame(
@@ -177,7 +178,7 @@ def _find_witness(
 
 
 def _isolate(
-    exchange: Asker, question: IdsQuestion, whole: IngestError, once: Patient
+    exchange: Asker, question: IdsQuestion, whole: IngestError, patient: Patient, once: Patient
 ) -> IdsAnswer:
     """Find who makes a request fail; raise its error when the source is to blame, not an id."""
     answer, failed = IdsAnswer(), dict[str, IngestError]()
@@ -199,7 +200,9 @@ def _isolate(
     passing = [one for one, error in failed.items() if isinstance(error, TransientError)]
     if passing:
         _require_alive(exchange, question.of((fine[0],)), whole, once)
-        answer.add(_ask_again(exchange, question, passing, failed, once))
+        answer.add(_ask_again(exchange, question, passing, failed, patient))
+        if failed.keys() & passing:
+            _require_alive(exchange, question.of((fine[0],)), whole, once)
     answer.bad = [BadId(one, str(error)) for one, error in failed.items()]
     return answer
 
@@ -209,13 +212,13 @@ def _ask_again(
     question: IdsQuestion,
     ids: list[str],
     failed: dict[str, IngestError],
-    once: Patient,
+    patient: Patient,
 ) -> IdsAnswer:
     """Ask for ids that may have failed by chance; one that comes through has not `failed`."""
     answer = IdsAnswer()
     for one in ids:
         try:
-            answer.add(_ask(exchange, question.of((one,)), once))
+            answer.add(_ask(exchange, replace(question.of((one,)), is_suspect=True), patient))
             del failed[one]
         except Throttled:
             raise
@@ -261,7 +264,7 @@ def _ask_once(
     exchange: Asker, question: IdsQuestion, patient: Patient
 ) -> tuple[Reconciled, IdsAnswer]:
     work, call, asking = question.work, question.call, question.asking
-    is_suspect = question.rule.isolate and len(asking.ids) > 1
+    is_suspect = question.is_suspect or (question.rule.isolate and len(asking.ids) > 1)
     got = patient(lambda: exchange.ask(work, call, asking, None, is_suspect))
     answer = IdsAnswer([got], tombstones=list(got.decoded.gone))
     if not got.is_gone:

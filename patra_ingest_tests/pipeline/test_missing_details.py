@@ -1,5 +1,6 @@
 """Details that do not come, or come for nobody: what proves that a record is gone, and what not."""
 
+from collections import Counter
 from contextlib import suppress
 
 import pytest
@@ -235,3 +236,23 @@ def test_every_quarantined_item_has_a_row_of_its_own(home):
     rows = home.rows("SELECT provider_id, item_no FROM ing_quarantine ORDER BY item_no")
     assert [tuple(row) for row in rows] == [("w003", 6), ("zzz", 7)]
     assert sum(one["quarantined"] for one in batches(home)) == 2
+
+
+def test_an_id_of_a_busy_source_is_asked_for_patiently_before_it_is_blamed(home):
+    library, busy = Library(4), Counter({("w003",): 3, ("w002", "w003"): 1, tuple(ids(4)): 5})
+
+    def answer(asked):
+        wanted = () if asked["path"] == "/works" else tuple(library.wanted(asked))
+        if busy[wanted] > 0:
+            busy[wanted] -= 1
+            return 503, {"error": "busy"}
+        return library(asked)
+
+    with listening(answer) as server:
+        retry = {"retry": {"max_attempts": 5, "initial_delay": "1ms"}}
+        home.apply(a_library(server.url, more=retry))
+
+        assert harvest(home) == ["SUCCEEDED"], last_error(home)
+        sent = len(server.asked)
+    assert (records(home), bad_ids(home)) == (ids(4), [])
+    assert sum(one["reqCount"] for one in batches(home)) == sent
