@@ -26,6 +26,7 @@ Patient = Callable[[Callable[[], Exchanged]], Exchanged]
 _FAILED = (TransientError, RequestRejected, PageTooBig)
 _MOST_WITNESSES = 3
 _MOST_AT_ONCE = 10  # of them, in one request
+MOST_OTHERS = _MOST_WITNESSES * _MOST_AT_ONCE  # more are never looked at
 
 
 class Asker(Protocol):
@@ -76,6 +77,12 @@ class IdsQuestion:
     rule: ReconcileSpec
     asking: Asking
     is_suspect: bool = False  # the ids may be to blame, and not the source, when it fails
+
+    @property
+    def per_request(self) -> int:
+        """How many ids may travel together."""
+        detail, most = self.work.plan.spec.detail, self.call.batching.ids_per_request
+        return min(detail.batch, most) if self.asking.details and detail else most
 
     def of(self, ids: tuple[str, ...]) -> "IdsQuestion":
         """Return the same question for other ids."""

@@ -39,6 +39,25 @@ def render(spec: SpecSnapshot, asking: Asking) -> Request:
     return _write(spec, spec.query, asking, variables)
 
 
+def find_separators(call: CallSpec, ids: Iterable[str]) -> dict[str, str]:
+    """Return the ids that would be two where several are joined in one value, and what at."""
+    templates = [compile_template(text) for text in _texts(call.request.model_dump())]
+    found = {
+        one: next(filter(None, (each.separator_in("ids", one) for each in templates)), None)
+        for one in ids
+    }
+    return {one: separator for one, separator in found.items() if separator}
+
+
+def _texts(tree: Any) -> Iterator[str]:
+    """Yield the templates that speak of ids, wherever they stand."""
+    if isinstance(tree, str) and "${ids" in tree:
+        yield tree
+    elif isinstance(tree, Mapping | list | tuple):
+        for value in tree.values() if isinstance(tree, Mapping) else tree:
+            yield from _texts(value)
+
+
 def render_probe(spec: SpecSnapshot, probe: Probe, asking: Asking) -> Request:
     """Return the request that only counts: the first page's, with what the probe sends instead."""
     asked = spec.request

@@ -6,7 +6,7 @@ is written down as RUNNING before its request leaves: the first one of a run in 
 own, every other one in that of the batch before it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import count
@@ -18,16 +18,17 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 
 from patra_ingest.clock import Clock
 from patra_ingest.errors import LedgerBusy, LedgerUnavailable
-from patra_ingest.executor.ask_ids import Asker, IdsQuestion, ask_for_ids
+from patra_ingest.executor.ask_ids import MOST_OTHERS, Asker, IdsAnswer, IdsQuestion, ask_for_ids
 from patra_ingest.executor.asking import Asking
 from patra_ingest.executor.exchange import Exchange, Exchanged, Upstream
 from patra_ingest.executor.history import History
 from patra_ingest.executor.leased import Place, Work
 from patra_ingest.executor.paging import Page
-from patra_ingest.executor.request import render_probe
+from patra_ingest.executor.request import find_separators, render_probe
 from patra_ingest.executor.ride_out import ride_out
 from patra_ingest.executor.store_batch import store_batch
 from patra_ingest.executor.turning import IdsSeen, Turned, ends_too_early, turn_ids, turn_page
+from patra_ingest.executor.two_phase import BadId
 from patra_ingest.ledger.batches import BatchStart, find_committed, start_batch
 from patra_ingest.ledger.db import Db
 from patra_ingest.ledger.tasks import require_lease
@@ -183,7 +184,7 @@ def answer_at(
     call, rule = work.call_at(place)
     if asking.ids and rule is not None:
         question = IdsQuestion(work, call, rule, asking)
-        got = ask_for_ids(asker, question, patient, history.count, work.other_ids(place))
+        got = _ask_apart(asker, question, patient, history, work.other_ids(place))
         seen = IdsSeen(got.items, got.tombstones, got.missing, got.merged, got.bad, got.is_mute)
         return Answer(tuple(got.exchanges), turn_ids(work, place, seen, history))
     paging = work.plan.spec.paging
@@ -197,6 +198,30 @@ def answer_at(
     better = second.numbers["hasNext"] or len(again.decoded.items) > len(first.decoded.items)
     chosen = (again, first) if better else (first, again)
     return Answer(chosen, second if better else turned)
+
+
+def _ask_apart(
+    asker: Asker,
+    question: IdsQuestion,
+    patient: Patience,
+    history: History,
+    others: Sequence[str],
+) -> IdsAnswer:
+    """Ask for ids but for those that the source would take for two."""
+    ids, others = question.asking.ids, others[:MOST_OTHERS]
+    halved = find_separators(question.call, (*ids, *others)) if question.per_request > 1 else {}
+    whole = tuple(one for one in ids if one not in halved)
+    others = [one for one in others if one not in halved]
+    # A batch is told by its answers: where no id is left to ask for, that to another one will do.
+    asked = question.of(whole or (*others, *ids)[:1])
+    got = ask_for_ids(asker, asked, patient, history.count, others)
+    got = got if whole else IdsAnswer(got.exchanges)
+    got.bad += [
+        BadId(one, f"it holds {halved[one]!r}, which separates ids in a request for several")
+        for one in ids
+        if one in halved
+    ]
+    return got
 
 
 def _told(answer: Answer, history: History) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from functools import lru_cache
 from patra_ingest.expr.functions import FUNCTIONS, to_text
 from patra_ingest.expr.places import NAME, Body, Call, Value, parse_calls, require_few, split_places
 
+_PROTECTING = ("quote", "lucene", "escape", "rewrite")
 _OPTIONAL = re.compile(r"\?\s*")
 
 
@@ -28,6 +29,22 @@ class _Place:
     def names(self) -> set[str]:
         others = (call.arguments for call in self.calls if call.function.takes_names)
         return {self.name}.union(*others)
+
+    def separator_in(self, value: str) -> str | None:
+        """Return what joins a list of such values here, if this one holds it unprotected."""
+        items: Value = [value]
+        for call in self.calls:
+            if call.name == "join":
+                separator = call.arguments[0] if call.arguments else ","
+                held = isinstance(items, list) and any(separator in to_text(one) for one in items)
+                return separator if held else None
+            if call.apply is None or call.name in _PROTECTING:
+                return None
+            try:
+                items = _applied(call, items, {})
+            except ValueError:  # it cannot be written at all, which is said when it is
+                return None
+        return None
 
     def find(self, variables: Mapping[str, object]) -> Value:
         value = _look_up(self.name, variables)
@@ -81,6 +98,11 @@ class Template:
                 return list(value) if isinstance(value, tuple) else self._written(place, value)
             case _:
                 return self.render(variables)
+
+    def separator_in(self, name: str, value: str) -> str | None:
+        """Return the separator that would make a value two where a list of such is joined."""
+        places = (part for part in self._parts if isinstance(part, _Place) and part.name == name)
+        return next((found for place in places if (found := place.separator_in(value))), None)
 
     def check(self, known: Set[str]) -> list[str]:
         """Return a problem for every name that is neither in `known` nor below a name that is."""

@@ -256,3 +256,36 @@ def test_an_id_of_a_busy_source_is_asked_for_patiently_before_it_is_blamed(home)
         sent = len(server.asked)
     assert (records(home), bad_ids(home)) == (ids(4), [])
     assert sum(one["reqCount"] for one in batches(home)) == sent
+
+
+@pytest.mark.parametrize("found", [["w000", "10.1/a,b", "w002"], ["10.1/a,b"]])
+def test_an_id_that_holds_the_separator_is_bad_and_never_asked_for_as_two(home, found):
+    library = Library(found=found)
+    with listening(library) as server:
+        home.apply(
+            a_library(server.url, request={"query": {"id": {"value": "${ids}", "repeat": True}}})
+        )
+        library.wanted = lambda asked: [value for name, value in asked["pairs"] if name == "id"]
+        assert harvest(home) == ["SUCCEEDED"], last_error(home)
+        assert records(home) == sorted(found), "repeated parameters join nothing"
+        del library.wanted
+        library.details.clear()
+        library.works |= {one: {**library.works[found[0]], "id": one} for one in ("10.1/a", "b")}
+        home.apply(a_library(server.url))
+
+        assert harvest(home, past=2) == ["SUCCEEDED"], newest_error(home)
+    assert (records(home), deleted(home)) == (sorted(found), [])
+    assert bad_ids(home) == ["10.1/a,b"]
+    assert "it holds ','" in home.one("SELECT reason FROM ing_quarantine")
+    assert library.details == [["w000", "w002"]] or len(found) == 1
+    assert (proofs(home)[-1]["bad"], proofs(home)[-1]["verdict"]) == (1, "COMPLETE")
+
+
+def test_an_id_that_travels_alone_may_hold_a_separator(home):
+    library = Library(found=["w000", "10.1/a,b", "w002"])
+    library.wanted = lambda asked: [asked["id"]]
+    with listening(library) as server:
+        home.apply(a_library(server.url, **BY_ONE))
+
+        assert harvest(home) == ["SUCCEEDED"], last_error(home)
+    assert records(home) == ["10.1/a,b", "w000", "w002"]

@@ -179,3 +179,21 @@ def test_names_are_checked_before_anything_is_sent():
         "${window.form} is not known here",
     ]
     assert compile_template("${window}").check({"window.from"}) == ["${window} is not known here"]
+
+
+@pytest.mark.parametrize(
+    ("template", "value", "separator"),
+    [
+        ("${ids|join(',')}", "a,b", ","),
+        ("${ids|join}", "a,b", ","),
+        ("${ids|join(',')}", "ab", None),
+        ("doi:${ids|wrap('(',')')|join(' OR ')}", "a OR b", " OR "),
+        ("${ids|quote|join(',')}", "a,b", None),
+        ("${ids|escape(',')|join(',')}", "a,b", None),
+        ("${ids|int|join(',')}", "a,b", None),
+        ("${ids}", "a,b", None),
+        ("${other|join(',')}", "a,b", None),
+    ],
+)
+def test_a_value_that_holds_what_joins_a_list_is_told(template, value, separator):
+    assert compile_template(template).separator_in("ids", value) == separator
