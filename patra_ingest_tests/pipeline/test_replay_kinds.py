@@ -227,3 +227,26 @@ def test_a_run_that_brought_nothing_has_nothing_to_replay(home):
         box = open_blackbox(tx, RawStore(home.folder / "raw"), 1, 1, Export("ann", NOON))
     assert (box.form["batch"]["status"], box.form["bodies"]) == ("FAILED", [])
     assert "400" in box.form["batch"]["error"]
+
+
+GONE = {"errors": [{"when": {"status": 404}, "do": "GONE"}]}
+WITHOUT_AN_ANSWER = {
+    "others are asked for": ({}, {"lost": {"w004", "w005", "w006", "w007"}}),
+    "some are called gone": (GONE, {"poison": {"w002": 404, "w005": 404}}),
+    "some cannot be asked for": ({}, {"found": ["w000", "10.1/a,b", "w002"]}),
+}
+
+
+@pytest.mark.parametrize("habit", WITHOUT_AN_ANSWER)
+def test_ids_without_an_answer_are_replayed(home, habit):
+    parts, habits = WITHOUT_AN_ANSWER[habit]
+    library = Library(10)
+    for name, value in habits.items():
+        setattr(library, name, value)
+    with listening(library) as server:
+        home.apply(a_library(server.url, **parts))
+        assert harvest(home) == ["SUCCEEDED"], last_error(home)
+
+    found = the_run(home)
+
+    assert found.outcome is Outcome.EQUAL, found.as_markdown()
