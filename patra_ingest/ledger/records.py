@@ -126,9 +126,8 @@ class _Decided:
             at = record.source_updated_at
             self.late += window is not None and at is not None and at < window.start
         before = self.latest.get(one)
-        if (
-            record.is_tombstone and before is not None
-        ):  # it keeps what this batch says of the record
+        if record.is_tombstone and before is not None:
+            # It keeps what this batch has said of the record.
             record = before._replace(is_deleted=True, content_hash=record.content_hash)
         self.latest[one] = record
         self._known[one] = _known_after(record, known, self._made_by)
