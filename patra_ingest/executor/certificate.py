@@ -10,6 +10,7 @@ from typing import Any
 from patra_ingest.model import keys
 
 _KEY_BYTES = 8
+_ENDS_BY_COUNT = ("TOTAL_REACHED", "SHORT_PAGE")
 
 
 class Verdict(StrEnum):
@@ -28,6 +29,16 @@ class Promise:
     tolerance: float = 0.0
     is_estimate: bool = False
     shifts: bool = False  # pages are counted: a record that goes pulls another past a page's edge
+
+    def counts(self, totals: Sequence[int], stop_rule: str | None, is_empty: bool) -> int:
+        """Return which of the totals that a walk was told is held against it.
+
+        The last one, where the walk came to an end of its own; else the largest. A total that
+        fell ends nothing by itself, and one that fell by more than half is not believed at all.
+        """
+        most, last = max(totals), totals[-1]
+        is_own_end = is_empty or stop_rule not in _ENDS_BY_COUNT
+        return most if self.shifts or not is_own_end or last * 2 < most else last
 
 
 @dataclass(frozen=True)
@@ -99,15 +110,18 @@ def certify(batches: Sequence[dict[str, Any]], promise: Promise) -> Certificate:
     wanted = sum(len(stats.get("foundIds", ())) for stats in walked)
     is_resolved = _resolved(details) >= wanted
     by_ids = any("askedCount" in stats for stats in walked)
-    verdict = _verdict(_resolved(walked) if by_ids else reached, totals, promise)
+    stop_rule = walked[-1]["stopRule"] if walked else None
+    is_empty = not walked or walked[-1].get("listed", walked[-1]["itemsCount"]) == 0
+    promised = promise.counts(totals, stop_rule, is_empty) if totals else None
+    verdict = _verdict(_resolved(walked) if by_ids else reached, totals, promised, promise)
     return Certificate(
-        promised=totals[-1] if totals else None,
+        promised=promised,
         promised_from=promise.place if totals else None,
         landed=landed if in_two_phases else reached,
         pages=len(walked),
         duplicates=duplicates,
         retries=sum(stats["retryCount"] for stats in batches),
-        stop_rule=walked[-1]["stopRule"] if walked else None,
+        stop_rule=stop_rule,
         verdict=verdict if is_resolved else Verdict.INCOMPLETE,
         gone=gone,
         bad=bad,
@@ -123,12 +137,13 @@ def _resolved(batches: Iterable[dict[str, Any]]) -> int:
     return sum(stats["askedCount"] - stats.get("unanswered", 0) for stats in asked)
 
 
-def _verdict(reached: int, totals: Sequence[int], promise: Promise) -> Verdict:
-    if not totals or reached == totals[-1] == totals[0]:
+def _verdict(
+    reached: int, totals: Sequence[int], promised: int | None, promise: Promise
+) -> Verdict:
+    if promised is None or reached == totals[-1] == totals[0]:
         return Verdict.COMPLETE
-    if reached == 0 < totals[-1]:  # not even an estimate is off by everything
+    if reached == 0 < promised:  # not even an estimate is off by everything
         return Verdict.INCOMPLETE
-    missing = (max(totals) if promise.shifts else totals[-1]) - reached
-    if promise.is_estimate or missing <= floor(promise.tolerance * totals[-1]):
+    if promise.is_estimate or promised - reached <= floor(promise.tolerance * promised):
         return Verdict.DRIFTED
     return Verdict.INCOMPLETE

@@ -39,6 +39,7 @@ class History:
     known_pages: int = 0  # … brought only ids that were known before
     broken: list[int] = field(default_factory=list)  # bad items of the last answers, if all were
     promised: int | None = None  # what the source said last about how much there is
+    most: int = 0  # … and the most that it has said
     newest: datetime | None = None  # the newest update time so far
     confirmed: datetime | None = None  # … before the last page, which went on from there
     in_order: bool = True  # no page said that it does not come in the order of its pack
@@ -90,6 +91,7 @@ class History:
         self._note_broken(stats)
         if stats.get("total") is not None:
             self.promised = stats["total"]
+            self.most = max(self.most, stats["total"])
         self.in_order &= stats.get("ordered") is not False
         if stats.get("observedMax"):
             at = _instant(stats["observedMax"])

@@ -126,7 +126,7 @@ class Work:
             return Promise()
         place = total.path or f"header {total.header}"
         by_number = isinstance(paging, OffsetPaging | PagePaging)
-        shifts = by_number and paging.consistency is Consistency.UNSTABLE
+        shifts = by_number and paging.consistency is not Consistency.SNAPSHOT
         return Promise(place, total.tolerance, total.is_estimate, shifts)
 
     def lineage(self, batch_id: BatchId | None) -> Lineage:

@@ -67,6 +67,7 @@ class Seen:
     has_more: bool | None = None
     step: int | None = None
     before: int = 0  # items on the pages before this one
+    most: int = 0  # the largest total that they have named
     last_time: datetime | None = None  # the update time of the last item
 
 
@@ -106,7 +107,9 @@ def next_page(walk: Walk, page: Page, seen: Seen) -> Page | Ended:
             return Page(page.number + 1, following) if following < len(ids) else Ended(IDS_END)
         case RangeWalk(paging=paging, pages=pages):
             skipped = (pages.first - 1) * paging.page_size
-            after = _following(paging, page, replace(seen, before=skipped + seen.before))
+            most = skipped + seen.most if seen.most else 0
+            whole = replace(seen, before=skipped + seen.before, most=most)
+            after = _following(paging, page, whole)
             return Ended(RANGE_END) if isinstance(after, Page) and _is_past(walk, after) else after
         case _:
             return _following(walk, page, seen)
@@ -222,9 +225,15 @@ def _is_reached(paging: Paging, seen: Seen) -> bool:
     """Return whether all that was promised has come. Less than this very page is no promise."""
     if seen.total is None or seen.total < seen.item_count:
         return False
-    # By time, each page is a question of its own, with its own total.
-    before = 0 if isinstance(paging, TimePaging) else seen.before
-    return before + seen.item_count >= seen.total
+    if isinstance(paging, TimePaging):  # each page is a question of its own, with its own total
+        return seen.item_count >= seen.total
+    reached = seen.before + seen.item_count
+    if reached >= max(seen.total, seen.most):
+        return True
+    # A total that fell ends only a walk that has nowhere to go: a part of the source may be away.
+    by_token = isinstance(paging, TokenPaging | UrlPaging)
+    is_dry = not (seen.next if by_token else seen.item_count)
+    return is_dry and reached >= seen.total
 
 
 def shrunk(walk: Walk, page: Page) -> Page | None:

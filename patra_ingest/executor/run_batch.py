@@ -195,7 +195,7 @@ def answer_at(
     work.healing.tail_probed = True
     again = patient(lambda: asker.ask(work, call, asking, paging))
     second = turn_page(work, place, again.decoded, history)
-    better = second.numbers["hasNext"] or len(again.decoded.items) > len(first.decoded.items)
+    better = second.numbers["hasNext"] or _told_more(again, first)
     chosen = (again, first) if better else (first, again)
     return Answer(chosen, second if better else turned)
 
@@ -222,6 +222,11 @@ def _ask_apart(
         if one in halved
     ]
     return got
+
+
+def _told_more(one: Exchanged, other: Exchanged) -> bool:
+    told = ((len(seen.items), seen.total or 0) for seen in (one.decoded, other.decoded))
+    return next(told) > next(told)
 
 
 def _told(answer: Answer, history: History) -> dict[str, Any]:

@@ -196,6 +196,7 @@ def _after(
         decoded.has_more,
         decoded.step,
         history.walked,
+        history.most,
         mapped.observed_max,
     )
     return next_page(work.walk, page, seen)
@@ -267,7 +268,8 @@ def ends_too_early(work: Work, place: Place, turned: Turned, history: History) -
     if turned.numbers["stopRule"] is None or place.details or work.bounds.ids:
         return False
     paging, total = work.plan.spec.paging, turned.numbers["total"]
-    total = history.promised if total is None else total
+    if total is not None or history.promised is not None:
+        total = max(total or 0, history.most)
     reached = history.walked + turned.numbers["listed"]
     if isinstance(paging, TokenPaging | UrlPaging) and turned.numbers["stopRule"] == "NO_TOKEN":
         # A token may be lost however little is missing, and whatever the total is worth.

@@ -52,6 +52,16 @@ def details(ids, asked=None, **more):
         pytest.param([page("aab", 3)], "INCOMPLETE", id="an item came twice"),
         pytest.param([page("ab", 3, without_id=1)], "COMPLETE", id="one without id still came"),
         pytest.param([page("ab", 4), page("c", 3)], "DRIFTED", id="the total fell, all are here"),
+        pytest.param(
+            [page("ab", 4), page("c", 3, stop="TOTAL_REACHED")], "INCOMPLETE", id="it fell and ends"
+        ),
+        pytest.param(
+            [page("ab", 4), page("c", 3, stop="SHORT_PAGE")], "INCOMPLETE", id="and short"
+        ),
+        pytest.param(
+            [page("abc", 4), page("", 3, stop="TOTAL_REACHED")], "DRIFTED", id="and an empty page"
+        ),
+        pytest.param([page("ab", 9), page("cd", 4)], "INCOMPLETE", id="it fell by more than half"),
         pytest.param([page("ab", 3), page("cd", 4)], "DRIFTED", id="the total rose, all are here"),
         pytest.param([page("ab", 3), page("c", 4)], "INCOMPLETE", id="the total rose, one lacks"),
         pytest.param([page("abcd", 3)], "DRIFTED", id="more than promised"),

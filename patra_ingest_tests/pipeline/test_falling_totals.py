@@ -1,0 +1,103 @@
+"""Ends that a source did not mean: totals that fall, rules for nothing, repeats, clamped pages."""
+
+import pytest
+
+from patra_ingest_tests.builders import an_endpoint, by_token
+from patra_ingest_tests.pipeline.harness import Home
+from patra_ingest_tests.pipeline.walks import (
+    a_source,
+    harvest,
+    ids,
+    last_error,
+    listening,
+    proofs,
+    records,
+    works,
+)
+
+
+@pytest.fixture
+def home(sqlite_db, sqlite_url, tmp_path):
+    return Home(sqlite_db, sqlite_url, tmp_path / "home")
+
+
+def a_page(asked, items, total=None, size=10, **more):
+    """Return a page by token or by offset; a token is handed out while there is more."""
+    at = int(asked.get("token") or asked.get("offset") or 0)
+    past = at + size
+    page = {"items": items[at:past], "next": str(past) if past < len(items) else None, **more}
+    return page if total is None else {**page, "total": total}
+
+
+def at(asked):
+    return int(asked.get("token") or asked.get("offset") or 0)
+
+
+BY_TOKEN = by_token(paging={"stop": ["NO_TOKEN", "TOTAL_REACHED"]})
+SORTED, FROZEN, LOOSE = (
+    an_endpoint(paging={"consistency": one, "stop": ["TOTAL_REACHED", "EMPTY_PAGE"]})
+    for one in ("STABLE_SORT", "SNAPSHOT", "UNSTABLE")
+)
+
+
+@pytest.mark.parametrize("endpoint", [BY_TOKEN, SORTED, FROZEN, LOOSE])
+def test_a_total_that_falls_for_one_answer_ends_no_walk(home, endpoint):
+    """A part of the source is away while the second page is asked for."""
+
+    def answer(asked):
+        return 200, a_page(asked, works(50), 20 if at(asked) == 10 else 50)
+
+    with listening(answer) as server:
+        home.apply(a_source(server.url, works=endpoint))
+
+        assert harvest(home) == ["SUCCEEDED"], last_error(home)
+        assert len(server.asked) == 5
+    assert records(home) == ids(50)
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    [by_token(), BY_TOKEN, an_endpoint(paging={"consistency": "STABLE_SORT"}), SORTED],
+)
+def test_an_answer_cut_short_that_counts_only_itself_is_no_end(home, endpoint):
+    def answer(asked):
+        if at(asked) == 10 and len(server.asked) < 5:
+            return 200, {"items": works(15)[10:], "total": 15}
+        return 200, a_page(asked, works(50), 50)
+
+    with listening(answer) as server:
+        home.apply(a_source(server.url, works=endpoint))
+
+        assert harvest(home, rounds=4)[-1] == "SUCCEEDED", last_error(home)
+    assert records(home) == ids(50)
+    assert [one["verdict"] for one in proofs(home)] == ["COMPLETE"]
+
+
+def test_records_that_leave_a_walk_by_token_are_believed_to_have_left(home):
+    """The last total stands where the walk ended by itself, and said so twice."""
+
+    def answer(asked):
+        left = 47 if at(asked) >= 20 else 50
+        return 200, a_page(asked, works(left), left)
+
+    with listening(answer) as server:
+        home.apply(a_source(server.url, works=BY_TOKEN))
+
+        assert harvest(home) == ["SUCCEEDED"], last_error(home)
+        assert [at(one) for one in server.asked] == [0, 10, 20, 30, 40, 40]
+    assert [(one["promised"], one["verdict"]) for one in proofs(home)] == [(47, "DRIFTED")]
+
+
+def test_a_record_removed_from_sorted_pages_pulls_no_other_one_out_of_sight(home):
+    items, gone = works(30), []
+
+    def answer(asked):
+        if at(asked) == 10 and not gone:
+            gone.append(items.pop(0))
+        return 200, a_page(asked, items, len(items))
+
+    with listening(answer) as server:
+        home.apply(a_source(server.url, works=an_endpoint(paging={"consistency": "STABLE_SORT"})))
+
+        assert harvest(home, rounds=2) == ["RELEASED", "SUCCEEDED"], last_error(home)
+    assert records(home) == ids(30)
