@@ -47,6 +47,7 @@ class Decoded:
     step: int | None = None  # how far the source says the offset must move
     gone: tuple[str, ...] = ()  # ids that the source reports as deleted
     places: tuple[str, ...] | None = None  # the ids that the items stand for, one each
+    is_ruled: bool = False  # an error rule says that there is nothing; the body was not read
 
 
 def decode(

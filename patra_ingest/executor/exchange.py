@@ -49,7 +49,7 @@ from patra_ingest.transport.client import Transport
 from patra_ingest.transport.messages import Request, Response
 from patra_ingest.transport.redirects import find_redirect
 
-_NOTHING = Decoded([], total=0)
+_NOTHING = Decoded([], total=0, is_ruled=True)
 _NAMELESS: set[str] = set()  # sources that this process has asked without a contact
 _log = logging.getLogger(__name__)
 

@@ -26,7 +26,7 @@ from patra_ingest.model.records import NewRecord
 from patra_ingest.spec.localize import query_window
 from patra_ingest.spec.paging import NoPaging, TimePaging, TokenPaging, UrlPaging
 from patra_ingest.spec.snapshot import CallSpec
-from patra_ingest.spec.words import MissingIds
+from patra_ingest.spec.words import MissingIds, StopRule
 from patra_ingest.transport.redact import hide_parameters
 
 
@@ -55,6 +55,7 @@ def turn_page(work: Work, place: Place, decoded: Decoded, history: History) -> T
         require_order(mapped, page)
     else:  # by time, the end of a page begins the next one
         require_sense(decoded, mapped, page, history)
+    _require_meant(work, page, decoded, history)
     after = _after(work, page, decoded, mapped, history)
     _require_whole(work, decoded, history)
     following = None if isinstance(after, Ended) else after
@@ -200,6 +201,19 @@ def _after(
         mapped.observed_max,
     )
     return next_page(work.walk, page, seen)
+
+
+def _require_meant(work: Work, page: Page, decoded: Decoded, history: History) -> None:
+    """Raise when a rule says "nothing" to a token that the source has handed out itself."""
+    paging = work.plan.spec.paging
+    if not decoded.is_ruled or not isinstance(paging, TokenPaging | UrlPaging) or page.number == 1:
+        return
+    is_estimate = paging.total is not None and paging.total.is_estimate
+    is_reached = 0 < history.most <= history.walked and not is_estimate
+    if StopRule.EMPTY_PAGE not in paging.stop and not is_reached:
+        raise SliceIncomplete(
+            f"a rule EMPTY holds for page {page.number}, and EMPTY_PAGE is none of paging.stop"
+        )
 
 
 def _require_whole(work: Work, decoded: Decoded, history: History) -> None:

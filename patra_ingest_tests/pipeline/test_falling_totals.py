@@ -101,3 +101,60 @@ def test_a_record_removed_from_sorted_pages_pulls_no_other_one_out_of_sight(home
 
         assert harvest(home, rounds=2) == ["RELEASED", "SUCCEEDED"], last_error(home)
     assert records(home) == ids(30)
+
+
+NOTHING = [{"when": {"status": 404}, "do": "EMPTY"}]
+
+
+def without_total(endpoint):
+    del endpoint["paging"]["total"]
+    return endpoint
+
+
+def test_a_rule_for_nothing_does_not_end_a_walk_by_token(home):
+    """The source answers 404 when nothing matches, and once for a token that has died."""
+
+    def answer(asked):
+        if at(asked) == 20 and len(server.asked) == 3:
+            return 404, {"error": "not found"}
+        return 200, a_page(asked, works(50))
+
+    with listening(answer) as server:
+        home.apply(a_source(server.url, works=without_total(by_token(errors=NOTHING))))
+
+        assert harvest(home, rounds=2) == ["RELEASED", "SUCCEEDED"], last_error(home)
+    assert records(home) == ids(50)
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        without_total(by_token(errors=NOTHING, paging={"stop": ["NO_TOKEN", "EMPTY_PAGE"]})),
+        by_token(errors=NOTHING),
+        without_total(an_endpoint(errors=NOTHING)),
+        an_endpoint(errors=NOTHING),
+    ],
+)
+def test_a_rule_for_nothing_behind_the_last_page_is_its_end(home, endpoint):
+    def answer(asked):
+        if at(asked) == 20:
+            return 404, {"error": "not found"}
+        return 200, a_page(asked, works(20), 20) | {"next": str(at(asked) + 10)}
+
+    with listening(answer) as server:
+        home.apply(a_source(server.url, works=endpoint))
+
+        assert harvest(home) == ["SUCCEEDED"], last_error(home)
+    assert [one["verdict"] for one in proofs(home)] == ["COMPLETE"]
+
+
+def test_a_rule_for_nothing_before_the_promised_total_is_an_empty_page_too_early(home):
+    def answer(asked):
+        return (404, {}) if at(asked) == 20 else (200, a_page(asked, works(50), 50))
+
+    with listening(answer) as server:
+        home.apply(a_source(server.url, works=an_endpoint(errors=NOTHING)))
+
+        assert harvest(home) == ["RELEASED"]
+        assert [at(one) for one in server.asked] == [0, 10, 20, 20]
+    assert last_error(home)[1] == "INCOMPLETE"
