@@ -158,3 +158,18 @@ def test_a_rule_for_nothing_before_the_promised_total_is_an_empty_page_too_early
         assert harvest(home) == ["RELEASED"]
         assert [at(one) for one in server.asked] == [0, 10, 20, 20]
     assert last_error(home)[1] == "INCOMPLETE"
+
+
+def test_an_empty_page_before_the_total_is_asked_for_twice_also_within_the_tolerance(home):
+    def answer(asked):
+        if at(asked) == 90 and len(server.asked) == 10:
+            return 200, {"items": [], "total": 100}
+        return 200, a_page(asked, works(100), 100)
+
+    paging = {"stop": ["EMPTY_PAGE", "NO_TOKEN"], "total": {"path": "$.total", "tolerance": 0.1}}
+    with listening(answer) as server:
+        home.apply(a_source(server.url, works=by_token(paging=paging)))
+
+        assert harvest(home) == ["SUCCEEDED"], last_error(home)
+        assert len(server.asked) == 11
+    assert records(home) == ids(100)
