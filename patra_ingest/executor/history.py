@@ -32,6 +32,7 @@ class History:
     batches: list[dict[str, Any]]
     ids: set[bytes]  # of the pages walked; those of details are among them
     walked: int = 0  # items on the pages so far
+    nameless: int = 0  # … without an id
     pages: set[str] = field(default_factory=set)  # what tells the pages apart
     attempts: list[dict[str, Any]] = field(default_factory=list)
     requests: int = 0
@@ -86,6 +87,7 @@ class History:
             self.ids |= unpack_ids(stats["idKeys"])
             self.pages.add(stats.get("pageHash", ""))
             self.walked += found
+            self.nameless += stats.get("withoutId", 0)
             self.empty_pages = 0 if found else self.empty_pages + 1
             self.known_pages = self.known_pages + 1 if stats.get("onlyKnown") else 0
         self._note_broken(stats)
@@ -108,6 +110,11 @@ class History:
             self.broken = []
         elif seen == stats.get("listed") and bad > stats.get("hollow", 0):
             self.broken.append(bad - stats.get("hollow", 0))
+
+    def reached(self, packed_ids: str = "", nameless: int = 0) -> int:
+        """Count distinct ids, and items without one, of the pages so far and of one more."""
+        new = unpack_ids(packed_ids) - self.ids
+        return len(self.ids) + self.nameless + len(new) + nameless
 
     def total(self, key: Literal["reqCount", "429Count"]) -> int:
         """Return the sum of a number over all batches."""

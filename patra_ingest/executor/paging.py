@@ -67,6 +67,7 @@ class Seen:
     has_more: bool | None = None
     step: int | None = None
     before: int = 0  # items on the pages before this one
+    repeats: int = 0  # items, here and before, whose id another one had
     most: int = 0  # the largest total that they have named
     last_time: datetime | None = None  # the update time of the last item
 
@@ -228,9 +229,9 @@ def _is_reached(paging: Paging, seen: Seen) -> bool:
     if isinstance(paging, TimePaging):  # each page is a question of its own, with its own total
         return seen.item_count >= seen.total
     reached = seen.before + seen.item_count
-    if reached >= max(seen.total, seen.most):
+    if reached - seen.repeats >= max(seen.total, seen.most):
         return True
-    # A total that fell ends only a walk that has nowhere to go: a part of the source may be away.
+    # A total that fell, or that repeats have filled, ends only a walk that has nowhere to go.
     by_token = isinstance(paging, TokenPaging | UrlPaging)
     is_dry = not (seen.next if by_token else seen.item_count)
     return is_dry and reached >= seen.total

@@ -190,13 +190,16 @@ def _after(
     total = decoded.total
     if total is None and not isinstance(work.walk, RangeWalk | TimePaging):
         total = history.promised  # some sources tell it on the first page only
+    count = len(decoded.items)
+    reached = history.reached(mapped.packed_ids, count - len(mapped.ids))
     seen = Seen(
-        len(decoded.items),
+        count,
         decoded.next,
         total,
         decoded.has_more,
         decoded.step,
         history.walked,
+        history.walked + count - reached,
         history.most,
         mapped.observed_max,
     )
@@ -209,7 +212,7 @@ def _require_meant(work: Work, page: Page, decoded: Decoded, history: History) -
     if not decoded.is_ruled or not isinstance(paging, TokenPaging | UrlPaging) or page.number == 1:
         return
     is_estimate = paging.total is not None and paging.total.is_estimate
-    is_reached = 0 < history.most <= history.walked and not is_estimate
+    is_reached = 0 < history.most <= history.reached() and not is_estimate
     if StopRule.EMPTY_PAGE not in paging.stop and not is_reached:
         raise SliceIncomplete(
             f"a rule EMPTY holds for page {page.number}, and EMPTY_PAGE is none of paging.stop"
@@ -284,7 +287,7 @@ def ends_too_early(work: Work, place: Place, turned: Turned, history: History) -
     paging, total = work.plan.spec.paging, turned.numbers["total"]
     if total is not None or history.promised is not None:
         total = max(total or 0, history.most)
-    reached = history.walked + turned.numbers["listed"]
+    reached = history.reached(turned.numbers["idKeys"], turned.numbers["withoutId"])
     if isinstance(paging, TokenPaging | UrlPaging) and turned.numbers["stopRule"] == "NO_TOKEN":
         # A token may be lost however little is missing, and whatever the total is worth.
         return paging.probe_tail or (total is not None and total > reached)

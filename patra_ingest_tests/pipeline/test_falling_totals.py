@@ -173,3 +173,36 @@ def test_an_empty_page_before_the_total_is_asked_for_twice_also_within_the_toler
         assert harvest(home) == ["SUCCEEDED"], last_error(home)
         assert len(server.asked) == 11
     assert records(home) == ids(100)
+
+
+@pytest.mark.parametrize("stop", [["TOTAL_REACHED", "NO_TOKEN"], ["TOTAL_REACHED"]])
+def test_items_that_come_twice_do_not_fill_the_total(home, stop):
+    """Each page begins with the last three items of the one before it."""
+
+    def answer(asked):
+        start = max(0, at(asked) - 3)
+        return 200, a_page({"token": start}, works(50), 50)
+
+    with listening(answer) as server:
+        home.apply(a_source(server.url, works=by_token(paging={"stop": stop})))
+
+        assert harvest(home) == ["SUCCEEDED"], last_error(home)
+    assert records(home) == ids(50)
+    assert [(one["landed"], one["verdict"]) for one in proofs(home)] == [(50, "COMPLETE")]
+
+
+@pytest.mark.parametrize("endpoint", [by_token, an_endpoint])
+def test_a_total_that_counts_repeats_still_ends_the_walk(home, endpoint):
+    """Two of fifty items are the same one; a tenth may be missing."""
+    items = [*works(49), works(1)[0]]
+
+    def answer(asked):
+        return 200, a_page(asked, items, 50)
+
+    paging = {"stop": ["TOTAL_REACHED"], "total": {"path": "$.total", "tolerance": 0.1}}
+    with listening(answer) as server:
+        home.apply(a_source(server.url, works=endpoint(paging=paging)))
+
+        assert harvest(home) == ["SUCCEEDED"], last_error(home)
+        assert len(server.asked) <= 7
+    assert [(one["landed"], one["verdict"]) for one in proofs(home)] == [(49, "DRIFTED")]
