@@ -163,12 +163,13 @@ def _plus(response: Response, wait: timedelta | None) -> datetime | None:
 def find_retry_at(response: Response, http: HttpSpec, now: datetime) -> datetime | None:
     """Return the instant a Retry-After header names, in seconds or as a date, never before `now`.
 
-    None when there is none, when it cannot be read, or when the pack says to ignore it.
+    None when there is none, when it cannot be read, or when the pack says to ignore it; and for 0
+    seconds or a date that has passed: "at once" would be asked for ever, and count as no failure.
     """
     if http.retry_after is RetryAfterPolicy.IGNORE:
         return None
     named = response.retry_at
-    if named is None:
+    if named is None or named <= response.received_at:
         return None
     if http.retry_after is RetryAfterPolicy.CLAMP and http.retry_after_cap is not None:
         named = min(named, response.received_at + http.retry_after_cap)

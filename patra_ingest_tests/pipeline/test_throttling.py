@@ -1,6 +1,7 @@
 """An upstream that is busy or says "later" is waited out; no page is lost or doubled."""
 
 from datetime import UTC, datetime, timedelta
+from time import monotonic
 
 import pytest
 
@@ -81,6 +82,24 @@ def test_a_long_pause_is_spent_in_the_queue_and_is_nobodys_failure(home, status)
     silence = home.one("SELECT cool_down_until FROM ing_rate_bucket WHERE rate_key = 'example'")
     assert read_instant(silence) > before + timedelta(minutes=59)
     assert home.one("SELECT COUNT(*) FROM ing_cursor") == 0
+
+
+@pytest.mark.parametrize("header", ["0", "Sat, 20 Sep 2025 11:00:00 GMT"])
+def test_a_pause_of_no_length_is_a_pause_all_the_same(home, header):
+    asked_at = []
+
+    def answer(_):
+        asked_at.append(monotonic())
+        if len(asked_at) == 1:
+            return 429, {}, {"Retry-After": header}
+        return 200, {"items": [], "total": 0}
+
+    with upstream(answer) as source:
+        home.apply(a_pack(source.url))
+        home.plan(a_trigger(start=day(0), end=day(1)))
+
+        assert home.work().tasks == {"SUCCEEDED": 1}
+    assert asked_at[1] - asked_at[0] > 0.9
 
 
 def test_an_upstream_that_stays_busy_sends_the_task_back_and_at_last_fails_it(home):
