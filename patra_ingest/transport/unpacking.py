@@ -16,6 +16,10 @@ _ZSTD_BITE = 512
 _ZSTD_WINDOW = 8 * 1024 * 1024  # the most that RFC 9659 allows on the web
 _GZIP, _ZLIB, _RAW = 31, 15, -15
 _MAX_LAYERS = 3
+# Some servers name a charset, or that there is nothing, where a compression belongs.
+_PLAIN = frozenset(
+    ("", "identity", "none", "binary", "8bit", "7bit", "utf-8", "utf8", "us-ascii", "iso-8859-1")
+)
 
 Pieces = Iterable[bytes]
 
@@ -31,7 +35,7 @@ class DamagedBody(Exception):
 def unpacker(content_encoding: str) -> Callable[[Pieces], Iterator[bytes]]:
     """Return what undoes a Content-Encoding, lazily; UnknownEncoding if nothing can."""
     names = [name.strip().lower() for name in content_encoding.split(",")]
-    layers = [name for name in names if name not in ("", "identity")]
+    layers = [name for name in names if name not in _PLAIN]
     if len(layers) > _MAX_LAYERS or not _WAYS.keys() >= set(layers):
         raise UnknownEncoding(f"Content-Encoding {content_encoding!r:.80}")
 

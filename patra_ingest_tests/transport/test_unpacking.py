@@ -137,6 +137,12 @@ def test_a_cut_body_is_never_taken_for_a_whole_one(name, body, data):
         list(unpacker(name)([packed[:cut]]))
 
 
+@pytest.mark.parametrize("name", ["UTF-8", "utf8", "none", "binary", "8bit", "iso-8859-1"])
+def test_what_is_no_compression_is_nothing_to_undo(name):
+    assert b"".join(unpacker(name)([b"plain"])) == b"plain"
+    assert b"".join(unpacker(f"gzip, {name}")([gzip.compress(b"packed")])) == b"packed"
+
+
 @pytest.mark.parametrize("name", ["br", "gzip, br", "compress", "gzip, gzip, gzip, gzip"])
 def test_what_cannot_be_undone_is_said_before_a_byte_is_read(name):
     with pytest.raises(UnknownEncoding, match="Content-Encoding"):
