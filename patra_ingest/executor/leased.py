@@ -7,7 +7,8 @@ from functools import cached_property
 
 from patra_ingest.errors import RequestRejected
 from patra_ingest.executor.certificate import Promise
-from patra_ingest.executor.paging import IdsWalk, Page, RangeWalk, Walk, position
+from patra_ingest.executor.paging import IdsWalk, Page, RangeWalk, Walk
+from patra_ingest.executor.positions import position
 from patra_ingest.ledger.plans import Plan
 from patra_ingest.ledger.runs import Run
 from patra_ingest.ledger.tasks import Lease

@@ -17,8 +17,7 @@ from patra_ingest.spec.paging import (
     TokenPaging,
     UrlPaging,
 )
-from patra_ingest.spec.words import Step, StopRule
-from patra_ingest.transport.redact import hide_parameters
+from patra_ingest.spec.words import SizePolicy, Step, StopRule
 
 RANGE_END = "RANGE_END"  # a slice cut by pages has read its last one
 IDS_END = "IDS_END"  # every id of the slice was asked for
@@ -67,9 +66,9 @@ class Seen:
     has_more: bool | None = None
     step: int | None = None
     before: int = 0  # items on the pages before this one
-    repeats: int = 0  # items, here and before, whose id another one had
-    most: int = 0  # the largest total that they have named
     last_time: datetime | None = None  # the update time of the last item
+    repeats: int = 0  # items, here and before, whose id another one had
+    most: int = 0  # the largest total that the pages before have named
 
 
 @dataclass(frozen=True)
@@ -168,6 +167,8 @@ def _step(paging: OffsetPaging, page: Page, seen: Seen) -> int:
     match paging.step:
         case Step.PAGE_SIZE:
             step: int | None = page.size or paging.page_size
+            if seen.item_count and _is_short(paging, page, seen) and _is_doubtful(paging, seen):
+                step = seen.item_count
         case Step.ITEMS:
             step = seen.item_count
         case Step.REPORTED:
@@ -211,7 +212,7 @@ def _holds(rule: StopRule, paging: Paging, page: Page, seen: Seen) -> bool:
         case StopRule.EMPTY_PAGE:
             return seen.item_count == 0
         case StopRule.SHORT_PAGE:
-            return seen.item_count < (page.size or paging.page_size)
+            return _is_short(paging, page, seen) and _is_proof(paging, page, seen)
         case StopRule.TOTAL_REACHED:
             return _is_reached(paging, seen)
         case StopRule.NO_MORE:
@@ -220,6 +221,31 @@ def _holds(rule: StopRule, paging: Paging, page: Page, seen: Seen) -> bool:
             return True
         case _:
             assert_never(rule)
+
+
+def _is_short(paging: Paging, page: Page, seen: Seen) -> bool:
+    return seen.item_count < (page.size or paging.page_size)
+
+
+def _is_doubtful(paging: Paging, seen: Seen) -> bool:
+    """Return whether a short page may be a clamped one: no total tells, and the pack does not."""
+    is_told = seen.total is not None and not (paging.total and paging.total.is_estimate)
+    return not is_told and paging.size_policy not in (SizePolicy.OBEYED, SizePolicy.FIXED)
+
+
+def _is_proof(paging: Paging, page: Page, seen: Seen) -> bool:
+    """Return whether a short page is the last one; where it is not, the next page will tell."""
+    if seen.item_count == 0 or seen.has_more is False:
+        return True
+    if isinstance(paging, TokenPaging | UrlPaging):
+        stays = isinstance(paging, TokenPaging) and paging.token_stays
+        leads_on = bool(seen.next) and (stays or seen.next != page.token)
+        return not leads_on or _is_reached(paging, seen)
+    if not _is_doubtful(paging, seen) or page.number == paging.max_pages:
+        return True
+    if isinstance(paging, TimePaging):  # a page asks for the last instant again: it is never empty
+        return seen.last_time is None or page.token == instant_iso(seen.last_time)
+    return False
 
 
 def _is_reached(paging: Paging, seen: Seen) -> bool:
@@ -252,40 +278,3 @@ def shrunk(walk: Walk, page: Page) -> Page | None:
             return replace(page, size=size // 2)
         case _:
             return None
-
-
-def position(walk: Walk, page: Page) -> str:
-    """Return the page's place in its slice as text: what the ledger stores and compares.
-
-    What a source has signed an address with is not in it.
-    """
-    match walk:
-        case IdsWalk():
-            return f"ids:{page.offset}"
-        case RangeWalk(paging=paging):
-            return position(paging, page)
-        case OffsetPaging():
-            return f"offset:{page.offset}"
-        case PagePaging():
-            # The same number means another place when pages are smaller.
-            return f"page:{page.offset}" + (f"/{page.size}" if page.size else "")
-        case TokenPaging() | UrlPaging():
-            # With its number: some sources hand out one and the same token for every page.
-            token = page.token or ""
-            shown = hide_parameters(token) if isinstance(walk, UrlPaging) else token
-            return f"{walk.type.lower()}#{page.number}:{shown}"
-        case TimePaging():
-            return f"time:{page.token or ''}"
-        case NoPaging():
-            return "only:"
-        case _:
-            assert_never(walk)
-
-
-def page_at(walk: Walk, number: int, text: str) -> Page:
-    """Return the page a stored position names; the opposite of `position`."""
-    value = text.partition(":")[2]
-    if isinstance(walk, OffsetPaging | PagePaging | IdsWalk | RangeWalk):
-        offset, _, size = value.partition("/")
-        return Page(number, offset=int(offset), size=int(size) if size else None)
-    return Page(number, token=value or None)

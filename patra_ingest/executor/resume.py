@@ -10,7 +10,8 @@ from datetime import datetime
 
 from patra_ingest.executor.history import History
 from patra_ingest.executor.leased import Details, Place, Work
-from patra_ingest.executor.paging import Page, first_page, page_at
+from patra_ingest.executor.paging import Page, first_page
+from patra_ingest.executor.positions import page_at
 from patra_ingest.executor.turning import after_details
 from patra_ingest.ledger.batches import DoneBatch
 from patra_ingest.spec.paging import TokenPaging, UrlPaging

@@ -14,7 +14,8 @@ from patra_ingest.executor.digests import request_digest
 from patra_ingest.executor.history import History
 from patra_ingest.executor.leased import Details, Place, Work
 from patra_ingest.executor.likeness import aside_of, find_unlike
-from patra_ingest.executor.paging import first_page, page_at, shrunk
+from patra_ingest.executor.paging import first_page, shrunk
+from patra_ingest.executor.positions import page_at
 from patra_ingest.executor.request import render
 from patra_ingest.executor.run_batch import asking_at
 from patra_ingest.ledger.plans import get_plan

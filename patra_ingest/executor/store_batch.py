@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from patra_ingest.executor.exchange import Exchanged
 from patra_ingest.executor.leased import Place, Work
 from patra_ingest.executor.outcome import batch_stats
-from patra_ingest.executor.paging import position
+from patra_ingest.executor.positions import position
 from patra_ingest.executor.turning import Turned
 from patra_ingest.ledger.batches import BatchEnd, finish_batch
 from patra_ingest.ledger.outbox import add_changes

@@ -18,7 +18,8 @@ from patra_ingest.executor.history import (
 )
 from patra_ingest.executor.leased import Details, Place, Work
 from patra_ingest.executor.mapping import Mapped, map_items, set_apart, tombstones
-from patra_ingest.executor.paging import Ended, Page, RangeWalk, Seen, next_page, position
+from patra_ingest.executor.paging import Ended, Page, RangeWalk, Seen, next_page
+from patra_ingest.executor.positions import position
 from patra_ingest.executor.two_phase import BadId, hold_against
 from patra_ingest.model.codes import ResliceReason
 from patra_ingest.model.keys import item_key
@@ -199,9 +200,9 @@ def _after(
         decoded.has_more,
         decoded.step,
         history.walked,
+        mapped.observed_max,
         history.walked + count - reached,
         history.most,
-        mapped.observed_max,
     )
     return next_page(work.walk, page, seen)
 

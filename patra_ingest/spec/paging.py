@@ -17,7 +17,7 @@ class _Paging(Word):
     """What every kind of paging has."""
 
     page_size: int
-    size_policy: SizePolicy = SizePolicy.OBEYED
+    size_policy: SizePolicy | None = None  # None: nobody has said, so a short page is no proof
     max_pages: int | None = None
     total: Total | None = None
     has_more: str | None = None

@@ -23,7 +23,6 @@ from patra_ingest.spec.words import (
     PagingType,
     Redirects,
     Rotation,
-    SizePolicy,
     Step,
     StopRule,
 )
@@ -46,7 +45,6 @@ PLATFORM: Mapping[str, Mapping[str, Any]] = {
     "auth": {"required": False, "rotation": Rotation.FIRST},
     "paging": {
         "page_size": 100,
-        "size_policy": SizePolicy.OBEYED,
         "first_page": 1,
         "first_offset": 0,
         "step": Step.PAGE_SIZE,

@@ -6,6 +6,7 @@ from patra_ingest_tests.builders import an_endpoint, by_token
 from patra_ingest_tests.pipeline.harness import Home
 from patra_ingest_tests.pipeline.walks import (
     a_source,
+    between,
     harvest,
     ids,
     last_error,
@@ -206,3 +207,65 @@ def test_a_total_that_counts_repeats_still_ends_the_walk(home, endpoint):
         assert harvest(home) == ["SUCCEEDED"], last_error(home)
         assert len(server.asked) <= 7
     assert [(one["landed"], one["verdict"]) for one in proofs(home)] == [(49, "DRIFTED")]
+
+
+def numbered():
+    query = {"from": "${window.from|iso}", "to": "${window.last|iso}", "token": "${page.number}"}
+    endpoint = an_endpoint(paging={"type": "PAGE", "first_page": 0})
+    return {**endpoint, "request": {"path": "/works", "query": query}}
+
+
+def by_time():
+    paging = {"type": "TIME", "order": "ASC", "stop": ["SHORT_PAGE"]}
+    endpoint = an_endpoint(paging=paging)
+    del endpoint["request"]["query"]["offset"]
+    return endpoint
+
+
+CLAMPED = {
+    "by offset": (an_endpoint(), lambda asked: works(50)[at(asked) :][:7]),
+    "by number": (numbered(), lambda asked: works(50)[at(asked) * 7 :][:7]),
+    "by time": (by_time(), lambda asked: between(works(50), asked)[:7]),
+    "an empty page": (
+        an_endpoint(paging={"stop": ["EMPTY_PAGE"]}),
+        lambda asked: works(50)[at(asked) :][:7],
+    ),
+}
+
+
+@pytest.mark.parametrize(("endpoint", "items"), CLAMPED.values(), ids=CLAMPED)
+def test_a_page_size_that_is_silently_clamped_loses_nothing(home, endpoint, items):
+    """Ten are asked for, seven come, and nobody says how many there are."""
+    with listening(lambda asked: (200, {"items": items(asked)})) as server:
+        home.apply(a_source(server.url, works=without_total(endpoint)))
+
+        assert harvest(home) == ["SUCCEEDED"], last_error(home)
+    assert records(home) == ids(50)
+
+
+@pytest.mark.parametrize(("policy", "requests"), [({}, 3), ({"size_policy": "OBEYED"}, 2)])
+def test_a_short_page_without_a_total_is_asked_about_once_unless_the_pack_knows(
+    home, policy, requests
+):
+    with listening(lambda asked: (200, a_page(asked, works(13)))) as server:
+        home.apply(a_source(server.url, works=without_total(an_endpoint(paging=policy))))
+
+        assert harvest(home) == ["SUCCEEDED"], last_error(home)
+        assert [at(one) for one in server.asked] == [0, 10, 13][:requests]
+    assert records(home) == ids(13)
+
+
+@pytest.mark.parametrize("total", [None, 50])
+def test_a_short_page_with_a_token_does_not_end_the_walk(home, total):
+    def answer(asked):
+        if at(asked) == 10:
+            return 200, a_page(asked, works(50), total, size=7)
+        return 200, a_page(asked, works(50), total)
+
+    paging = {"stop": ["SHORT_PAGE", "NO_TOKEN"], "size_policy": "OBEYED"}
+    with listening(answer) as server:
+        home.apply(a_source(server.url, works=by_token(paging=paging)))
+
+        assert harvest(home) == ["SUCCEEDED"], last_error(home)
+        assert len(server.asked) == 6
+    assert records(home) == ids(50)

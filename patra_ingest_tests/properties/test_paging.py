@@ -17,10 +17,9 @@ from patra_ingest.executor.paging import (
     Walk,
     first_page,
     next_page,
-    page_at,
-    position,
     shrunk,
 )
+from patra_ingest.executor.positions import page_at, position
 from patra_ingest.model.bounds import PageRange
 from patra_ingest.model.window import instant_iso, parse_instant
 from patra_ingest.spec.paging import OffsetPaging, PagePaging, TimePaging, TokenPaging, UrlPaging

@@ -24,7 +24,7 @@ from patra_ingest.spec.paging import (
     TokenPaging,
     UrlPaging,
 )
-from patra_ingest.spec.words import Step, StopRule
+from patra_ingest.spec.words import SizePolicy, Step, StopRule
 from patra_ingest_tests.builders import NOON
 
 NO_TOKEN, SAME_TOKEN = StopRule.NO_TOKEN, StopRule.SAME_TOKEN
@@ -32,6 +32,7 @@ EMPTY, SHORT, TOTAL = StopRule.EMPTY_PAGE, StopRule.SHORT_PAGE, StopRule.TOTAL_R
 NO_MORE, ONE = StopRule.NO_MORE, StopRule.ONE_PAGE
 FIRST = Page(1, token="t1")
 LATER = NOON + timedelta(minutes=1)
+OBEYED = {"size_policy": SizePolicy.OBEYED}
 
 
 def offset(*stop, **more):
@@ -75,8 +76,15 @@ AT_NOON = Page(2, token=instant_iso(NOON))
     [
         case("a full page may hide another", offset(SHORT), ALONE, Seen(50), TWO),
         case("offsets grow by a page", offset(SHORT), TWO, Seen(50), Page(3, offset=100)),
-        case("a short page is the last", offset(SHORT), ALONE, Seen(49), Ended(SHORT)),
-        case("a short page is not the last unless declared", offset(EMPTY), ALONE, Seen(49), TWO),
+        case("a short page, and a total", offset(SHORT), ALONE, Seen(49, total=49), Ended(SHORT)),
+        case("a short page, and no word", offset(SHORT), ALONE, Seen(49), Page(2, offset=49)),
+        case("a short page is the last", offset(SHORT, **OBEYED), ALONE, Seen(49), Ended(SHORT)),
+        case("unless a token is there", token(SHORT, **OBEYED), FIRST, Seen(49, "t2"), T2),
+        case("a short page and no token", token(SHORT), FIRST, Seen(49), Ended(SHORT)),
+        case("short, and no more", numbered(SHORT), ALONE, Seen(49, has_more=False), Ended(SHORT)),
+        case("a short page is no rule", offset(EMPTY, **OBEYED), ALONE, Seen(49), TWO),
+        case("a short page by time", by_time(SHORT), ALONE, Seen(9, last_time=NOON), AT_NOON),
+        case("nothing later", by_time(SHORT), AT_NOON, Seen(1, last_time=NOON), Ended(SHORT)),
         case("an empty page is the last", offset(EMPTY), ALONE, Seen(0), Ended(EMPTY)),
         case(
             "a total is reached exactly",
@@ -191,7 +199,7 @@ AT_NOON = Page(2, token=instant_iso(NOON))
         ),
         case(
             "a range may end before",
-            in_range(offset(SHORT), 3, 5),
+            in_range(offset(SHORT, **OBEYED), 3, 5),
             Page(1, offset=100),
             Seen(9),
             Ended(SHORT),

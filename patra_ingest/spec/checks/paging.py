@@ -89,7 +89,7 @@ def stop_rules_have_their_paths(subject: Subject) -> Iterator[Problem]:
 def a_short_page_is_the_end(subject: Subject) -> Iterator[Problem]:
     """A source that chooses its own page size sends short pages all the time."""
     paging = subject.shaped.paging
-    if paging.size_policy in (SizePolicy.OBEYED, SizePolicy.FIXED):
+    if paging.size_policy in (None, SizePolicy.OBEYED, SizePolicy.FIXED):
         return
     if StopRule.SHORT_PAGE in (paging.stop or ()):
         yield Problem(
@@ -112,7 +112,7 @@ def the_page_size_is_known(subject: Subject) -> Iterator[Problem]:
         paging.type == PagingType.OFFSET and paging.step == Step.PAGE_SIZE
     )
     counts = steps or StopRule.SHORT_PAGE in (paging.stop or ())
-    silent = paging.size_policy == SizePolicy.OBEYED and not subject.sends_page_size()
+    silent = paging.size_policy in (None, SizePolicy.OBEYED) and not subject.sends_page_size()
     if counts and silent and not subject.by_ids:
         yield Problem(
             "paging.size_param",
