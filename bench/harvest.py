@@ -1,4 +1,8 @@
-"""Records per second through the whole engine, and through a loop that does the least possible."""
+"""Records per second through the whole engine, and through a loop that does the least possible.
+
+Each runs in a process of its own, as a worker and a script of somebody's do, and counts when warm:
+the second of two harvests. `python -m bench.harvest URL FOLDER LANES DB_URL…` is the engine's.
+"""
 
 import os
 import statistics
@@ -7,6 +11,7 @@ import sys
 import threading
 import time
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from uuid import uuid4
 
 from bench.bare import PAGE, run_bare
@@ -26,6 +31,7 @@ RECORDS = 20_000
 DAYS = 8
 START = datetime(2026, 1, 1, tzinfo=UTC)
 REPEATS = 3
+PAIRS = 7
 LATENCY_MS = 50.0
 MANY = int(os.environ.get("BENCH_RECORDS", "100000"))
 
@@ -49,24 +55,31 @@ def engine(url, folder, db_url, lanes, records=RECORDS, page_size=PAGE):
     return taken
 
 
+def run_engine(url, folder, lanes, *ledgers):
+    """Harvest into each of the ledgers, in one process; return the seconds of the last harvest."""
+    command = [sys.executable, "-m", "bench.harvest", url, str(folder), str(lanes), *ledgers]
+    run = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    return float(run.stdout)
+
+
 def compare_harvest(folder, mysql_url):
     """Print the speeds beside a bare loop's, each pair in one run, and the medians' ratio."""
     with start_sandbox(World(RECORDS, START, DAYS, 1)) as box:
         times = {"bare loop": [], "1 lane": [], "4 lanes": []}
-        for _ in range(REPEATS):
+        for _ in range(PAIRS):
             times["bare loop"].append(run_bare(box.url, folder)[0])
-            times["1 lane"].append(engine(box.url, folder, "", 1))
-            times["4 lanes"].append(engine(box.url, folder, "", 4))
+            times["1 lane"].append(run_engine(box.url, folder, 1, "", ""))
+        for _ in range(REPEATS):
+            times["4 lanes"].append(run_engine(box.url, folder, 4, "", ""))
         _print("SQLite", times)
         if mysql_url:
             times = {"bare loop": [], "1 lane": [], "4 lanes": []}
             for _ in range(REPEATS):
                 with fresh_mysql(mysql_url) as url:
                     times["bare loop"].append(run_bare(box.url, url)[0])
-                with fresh_mysql(mysql_url) as url:
-                    times["1 lane"].append(engine(box.url, folder, url, 1))
-                with fresh_mysql(mysql_url) as url:
-                    times["4 lanes"].append(engine(box.url, folder, url, 4))
+                for lanes, name in ((1, "1 lane"), (4, "4 lanes")):
+                    with fresh_mysql(mysql_url) as warm, fresh_mysql(mysql_url) as url:
+                        times[name].append(run_engine(box.url, folder, lanes, warm, url))
             _print("MySQL", times)
 
 
@@ -120,3 +133,13 @@ def _peak(folder, records, page_size):
             [sys.executable, "-c", code], check=True, stdout=subprocess.PIPE, text=True
         )
     return int(run.stdout)
+
+
+def main(url, folder, lanes, *ledgers):
+    """Harvest into one ledger after the other and print how long the last one took."""
+    taken = [engine(url, Path(folder), db_url, int(lanes)) for db_url in ledgers]
+    print(taken[-1])
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
