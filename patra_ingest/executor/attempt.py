@@ -12,12 +12,9 @@ from patra_ingest.errors import NotSent, SourceFails
 from patra_ingest.executor.history import History
 from patra_ingest.executor.leased import Healing, Place, Work
 from patra_ingest.executor.run_batch import BatchDone
-from patra_ingest.ledger.runs import RunEnd, forget_addresses, list_batch_stats
-from patra_ingest.ledger.tasks import finish_task
-from patra_ingest.model.codes import TaskStatus
+from patra_ingest.ledger.runs import RunEnd, list_batch_stats
 from patra_ingest.model.lineage import BatchId
 from patra_ingest.model.run_stats import run_stats
-from patra_ingest.spec.paging import UrlPaging
 
 
 class TaskEnd(StrEnum):
@@ -96,15 +93,6 @@ def cause_of(attempt: Attempt, error: Exception) -> Exception:
     if not isinstance(error, NotSent) or last is None:
         return error
     return SourceFails(f"{last}; it is left alone until {error.retry_at:%H:%M:%S}Z", error.retry_at)
-
-
-def end_task(
-    tx: Connection, work: Work, status: TaskStatus, now: datetime, error: tuple[str, str] | None
-) -> None:
-    """End a task for good; an address that its source has signed is not kept any longer."""
-    finish_task(tx, work.lease, status, now, error)
-    if isinstance(work.plan.spec.paging, UrlPaging):
-        forget_addresses(tx, [work.lease.task_id])
 
 
 def with_all_batches(tx: Connection, attempt: Attempt, end: RunEnd) -> RunEnd:

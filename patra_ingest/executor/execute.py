@@ -27,7 +27,6 @@ from patra_ingest.executor.attempt import (
     Attempt,
     TaskEnd,
     cause_of,
-    end_task,
     evidence_of,
     with_all_batches,
 )
@@ -43,7 +42,7 @@ from patra_ingest.executor.paging import Page
 from patra_ingest.executor.resume import resume
 from patra_ingest.executor.ride_out import ride_out
 from patra_ingest.executor.run_batch import BatchRunner
-from patra_ingest.executor.settle import fail_task, give_back, settle
+from patra_ingest.executor.settle import end_task, fail_task, give_back, settle
 from patra_ingest.executor.token_cursor import forget_token, keep_token
 from patra_ingest.ledger.batches import close_open_batches, count_beginnings, list_done
 from patra_ingest.ledger.db import Db
@@ -197,7 +196,7 @@ class TaskExecutor:
                 now = self._db.now(tx)
                 require_lease(tx, lease, now)
                 finish_run(tx, work.run.id, end, now)
-                end_task(tx, work, TaskStatus.SUCCEEDED, now, None)
+                end_task(tx, lease, TaskStatus.SUCCEEDED, now, None)
                 follow_task(tx, lease.slice_id, SliceStatus.SUCCEEDED, now)
                 require_family(tx, work)
                 try_complete_plan(tx, lease.plan_id, now)
@@ -247,7 +246,7 @@ class TaskExecutor:
 
         def leave(tx: Connection, now: datetime) -> TaskEnd:
             add_request(tx, request, now)
-            end_task(tx, work, brought, now, (error.reason, str(error)))
+            end_task(tx, work.lease, brought, now, (error.reason, str(error)))
             return TaskEnd.RESLICED
 
         return self._close(attempt, end, leave)

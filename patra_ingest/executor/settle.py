@@ -61,8 +61,15 @@ def give_back(
 
 def fail_task(tx: Connection, lease: Lease, failure: Failure, now: datetime) -> None:
     """End a task for good: its slice is a hole, its plan may be complete, its quota is free."""
-    finish_task(tx, lease, TaskStatus.FAILED, now, (failure.code, failure.message))
-    forget_addresses(tx, [lease.task_id])
+    end_task(tx, lease, TaskStatus.FAILED, now, (failure.code, failure.message))
     follow_task(tx, lease.slice_id, SliceStatus.FAILED, now)
     try_complete_plan(tx, lease.plan_id, now)
     free(tx, [lease.slice_id], now)
+
+
+def end_task(
+    tx: Connection, lease: Lease, status: TaskStatus, now: datetime, error: tuple[str, str] | None
+) -> None:
+    """End a task, in whatever way; an address that its source has signed is not kept any longer."""
+    finish_task(tx, lease, status, now, error)
+    forget_addresses(tx, [lease.task_id])
