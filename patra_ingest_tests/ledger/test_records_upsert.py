@@ -156,6 +156,8 @@ def test_every_change_is_told_once_with_its_last_version(db):
     first = done.changes[0]
     assert (first.provenance, first.endpoint) == ("example", "works")
     assert first.source_updated_at == instant_text(NOON + SECOND)
+    found = rows(db)
+    assert [c.record[0] for c in done.changes] == [found[c.provider_id]["id"] for c in done.changes]
 
 
 def test_what_is_only_mapped_anew_is_no_change(db):
