@@ -70,6 +70,13 @@ def test_pages_that_only_ever_change_known_records_are_a_circle_after_all():
         look(history, mapped("ab", content="5"))
 
 
+def test_pages_that_overlap_are_no_circle_however_many():
+    history = a_walk(*(mapped(pair) for pair in ("ab", "bc", "cd", "de", "ef", "fg")))
+
+    look(history, mapped("gh"))
+    assert history.known_pages == 0
+
+
 def test_a_few_empty_pages_are_passed_and_many_are_not():
     history = a_walk(mapped("abc"))
     for _ in range(5):
