@@ -16,7 +16,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 # Pages of the log between two copies, 10 MB, and how many writes that may take. A log that begins
-# anew soon is written over pages that the system still has at hand: cheaper than a longer one.
+# anew soon is written over pages that the system still has at hand.
 _PAGES = 2_500
 _FEWEST_WRITES, _FIRST_WRITES, _MOST_WRITES = 4, 16, 4096
 _ANEW = 4_000  # pages after which it begins anew
